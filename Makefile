@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds everything into $(O). `make help` lists the targets and the knobs.
+
+O        ?= build
+PREFIX   ?= /usr/local
+SBINDIR  ?= $(PREFIX)/sbin
+BINDIR   ?= $(PREFIX)/bin
+MANDIR   ?= $(PREFIX)/share/man
+SYSCONFDIR ?= /etc
+UNITDIR  ?= /usr/lib/systemd/system
+SYSUSERSDIR ?= /usr/lib/sysusers.d
+CLANG    ?= clang
+BPFTOOL  ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+INSTALL  ?= install
+PKGS     := libbpf libdw libelf libprotobuf-c zlib
+VERSION  := 0.1.0
+DURATION ?= 10s
+ARCH     := $(subst x86_64,x86,$(subst aarch64,arm64,$(shell uname -m)))
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+
+# CFLAGS belongs to whoever builds; ours come first so theirs can win.
+CFLAGS   ?= -O2 -g
+cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
+            -Idaemon -Idaemon/base -Iproto -Ibpf -I$(O)/bpf -I$(O)/proto \
+            -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+            -fno-omit-frame-pointer \
+            $(if $(WERROR),-Werror) \
+            $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
+            $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty
+
+# ---- what there is to build; a new file needs no change here ----
+
+BASE   := $(wildcard daemon/base/*.c proto/*.c)
+DAEMON := $(filter-out daemon/main.c $(BASE),$(wildcard daemon/*.c daemon/*/*.c))
+CLI    := $(filter-out cli/main.c,$(wildcard cli/*.c))
+BPF    := $(wildcard bpf/*.bpf.c)
+PROTO  := $(wildcard proto/*.proto)
+TESTS  := $(wildcard tests/unit/test_*.c)
+FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
+# Programs that integration tests and benchmarks trace or drive.
+TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
+
+obj     = $(patsubst %.c,$(O)/%.o,$(1))
+PB_SRC := $(PROTO:%.proto=$(O)/%.pb-c.c)
+SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
+SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
+UNIT   := $(TESTS:%.c=$(O)/%)
+PROGS  := $(TOOLS:%.c=$(O)/%)
+
+# ---- rules ----
+
+Q    := $(if $(V),,@)
+say   = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(O)/%,%,$@))
+
+all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
+
+$(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
+$(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED)
+$(UNIT): %: %.o $(call obj,$(DAEMON) $(CLI)) $(SHARED)
+$(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
+
+$(O)/tracerd $(O)/tracectl $(UNIT):
+	$(call say,LINK)
+	$(Q)$(CC) $(cflags) $(CFLAGS) $(LDFLAGS) $^ $(libs) -o $@
+
+# Skeletons and protobuf headers exist before anything that may include them;
+# after the first build the .d files know the exact dependencies.
+$(O)/%.o: %.c | $(SKEL) $(PB_SRC)
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/%.o: $(O)/%.c
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/bpf/%.bpf.o: bpf/%.bpf.c
+	$(call say,BPF)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -g -O2 -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) \
+		-idirafter /usr/include/$(MULTIARCH) -Ibpf -MMD -MP -c $< -o $@
+
+$(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
+	$(call say,SKEL)
+	$(Q)$(BPFTOOL) gen object $(@:.skel.h=.linked.o) $<
+	$(Q)$(BPFTOOL) gen skeleton $(@:.skel.h=.linked.o) name $*_bpf > $@
+
+$(O)/proto/%.pb-c.c: proto/%.proto
+	$(call say,PROTO)
+	@mkdir -p $(@D)
+	$(Q)protoc-c --proto_path=proto --c_out=$(@D) $<
+
+# What the tests trace is built like a distribution's programs: no sanitizers.
+$(PROGS): $(O)/%: %.c
+	$(call say,PROG)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer -MMD -MP $< -pthread -o $@
+
+# ---- the two commands of the README ----
+
+record: deps				## install what is missing, build, record this machine for 10 s
+	@$(MAKE) --no-print-directory all
+	$(O)/tracectl record --duration $(DURATION) $(ARGS)
+
+test: deps				## install what is missing, build, run every test (root)
+	@$(MAKE) --no-print-directory check-all
+
+deps:					## install missing Debian packages (root)
+	@tests/deps
+
+# ---- checking ----
+
+check: $(UNIT)				## unit tests: no root, no kernel features
+	@tests/run --unit $(O)
+
+check-root: all $(PROGS)		## integration tests: need root and BPF
+	@tests/run --integration $(O)
+
+check-all: all $(UNIT) $(PROGS)
+	@tests/run --all $(O)
+
+bench: all $(PROGS)			## cost of recording as ratios against perf (root)
+	@tests/bench/run $(O)
+
+# A coverage-guided fuzzer for every boundary, from the same sources.
+fuzz: $(patsubst %.c,$(O)/%,$(FUZZ))	## build the fuzzers
+$(O)/tests/fuzz/%: tests/fuzz/%.c $(DAEMON) $(CLI) $(BASE) | $(SKEL) $(PB_SRC)
+	$(call say,FUZZ)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(cflags)) -g -O1 \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		$(filter %.c,$^) $(PB_SRC) $(libs) -o $@
+
+analyze:				## static analysis with gcc and clang
+	$(MAKE) O=$(O)/analyze-gcc WERROR=1 CFLAGS='-O1 -fanalyzer' all
+	scan-build --status-bugs --exclude $(O)/analyze $(MAKE) O=$(O)/analyze all
+
+format:					## rewrite sources with clang-format
+	clang-format -i $(shell git ls-files '*.[ch]')
+
+compile_commands.json:			## for clangd
+	bear -- $(MAKE) O=$(O)/bear all
+
+# ---- installing ----
+
+FILES := 755:$(O)/tracerd:$(SBINDIR)/tracerd \
+         755:$(O)/tracectl:$(BINDIR)/tracectl \
+         644:cli/tracectl.1:$(MANDIR)/man1/tracectl.1 \
+         644:daemon/tracerd.8:$(MANDIR)/man8/tracerd.8 \
+         644:systemd/tracerd.conf:$(SYSCONFDIR)/tracer/tracerd.conf \
+         644:$(O)/systemd/tracer.service:$(UNITDIR)/tracer.service \
+         644:systemd/tracer.socket:$(UNITDIR)/tracer.socket \
+         644:systemd/tracer.sysusers:$(SYSUSERSDIR)/tracer.conf
+
+$(O)/systemd/tracer.service: systemd/tracer.service.in
+	@mkdir -p $(@D)
+	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|g' $< > $@
+
+install: all $(O)/systemd/tracer.service	## honours DESTDIR and PREFIX
+	@for f in $(FILES); do IFS=:; set -- $$f; \
+		echo "  INST  $(DESTDIR)$$3"; $(INSTALL) -D -m $$1 $$2 $(DESTDIR)$$3 || exit 1; done
+
+uninstall:				## removes what install put there
+	@for f in $(FILES); do rm -f $(DESTDIR)$${f##*:}; done
+
+clean:					## remove $(O)
+	rm -rf $(O)
+
+help:					## this list
+	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
+	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
+
+.PHONY: all record test deps check check-root check-all bench fuzz analyze format \
+	compile_commands.json install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

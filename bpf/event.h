@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
+/*
+ * event.h - the head of every record that a BPF program writes and the daemon
+ * reads.
+ *
+ * Included from both sides: only fixed-size types, no pointers, no padding.
+
+ */
+#ifndef EVENT_H
+#define EVENT_H
+
+#include <linux/types.h>
+
+#define EVENT_COMM_LEN 16
+
+/*
+ * Starts every record. The pipeline and the session filter look at nothing
+ * else; what follows belongs to the collector whose ring the record came from.
+ */
+struct event_hdr {
+	__u64 time_ns;		   /* CLOCK_BOOTTIME */
+	__u64 seq;		   /* counts the stream's events on this CPU, lost ones too */
+	__u64 cgroup_id;	   /* cgroup v2 id of `tid`; 0 = not known */
+	__u32 tgid, tid;	   /* whose event this is, in the initial pid namespace */
+	__u32 peer_tgid, peer_tid; /* the other end: the thread switched out, the waker; or 0 */
+	__u16 cpu;
+	__u16 type;   /* the collector's own enum, see its *_events.h */
+	__u16 stream; /* index in the BPF object's `streams`; the session slot for samples */
+	__u16 size;   /* of the whole record, in bytes */
+};
+
+_Static_assert(sizeof(struct event_hdr) == 48, "event_hdr is part of the BPF ABI");
+
+/*
+ * What became of a stream's events on one CPU, counted in the kernel. Always
+ * n_produced = records in the ring + n_lost.
+ */
+struct event_stream {
+	__u64 n_produced;
+	__u64 n_lost; /* the ring was full */
+};
+
+#define EVENT_MAX_STREAMS 64
+
+#endif

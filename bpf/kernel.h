@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kernel.h - the kernel's types, as far as our BPF programs look into them.
+ *
+ * Written by hand in place of a vmlinux.h, so that the build needs no BTF and
+ * gives the same objects on every machine. Fields are found by name at load
+ * time (CO-RE): order, offsets and missing fields do not matter here. When a
+ * kernel changes a field, add a second flavour (`struct x___old`) and choose
+ * with bpf_core_field_exists().
+ */
+#ifndef KERNEL_H
+#define KERNEL_H
+
+#include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#ifndef bool
+#define bool _Bool
+#endif
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct pid_namespace;
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int prio;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	struct mm_struct *mm;
+	const struct cred *cred;
+	char comm[16];
+	struct css_set *cgroups;
+	__u64 start_boottime;
+};
+
+/* task_struct.__state was `state` before Linux 5.14 (commit 2f064a59a11f). */
+struct task_struct___pre_5_14 {
+	long state;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct irqaction {
+	const char *name;
+};
+
+#pragma clang attribute pop
+
+/* task_struct.flags */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collector.h - the shape of a source of trace data.
+ *
+ * A collector is one file in daemon/collect/ that defines one
+ * `const struct collector`, plus one line in the table in collectors.c. It has
+ * two halves: the kernel half runs once, for the union of what all sessions
+ * want; the encoder half exists once per session and writes packets.
+ *
+ * A collector may use the event loop, the BPF skeletons, the process table,
+ * the symbolizer and the trace writer. It does not know sessions, sockets or
+ * other collectors.
+ */
+#ifndef COLLECTOR_H
+#define COLLECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event.h"
+#include "trace_config.h"
+
+struct event_loop;
+struct process_table;
+struct symbolizer;
+struct trace_writer;
+
+/*
+ * Takes one whole record; does not keep it. The collector pushes exactly what
+ * came out of its ring; `valid` is called by the pipeline.
+ */
+typedef void event_sink_fn(void *sink_ctx, const struct event_hdr *ev, size_t len);
+
+struct collector_env {
+	struct event_loop *loop;
+	struct process_table *processes;
+	struct symbolizer *symbolizer;
+	size_t ring_bytes; /* size of the collector's BPF ring, a power of two */
+	event_sink_fn *sink;
+	void *sink_ctx;
+};
+
+/* What one session's encoder may use. All outlive the encoder. */
+struct encoder_env {
+	struct trace_writer *writer;
+	struct process_table *processes;
+	struct symbolizer *symbolizer;
+	const struct trace_config *config;
+	unsigned slot;	      /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
+	uint64_t start_ns;    /* CLOCK_BOOTTIME; no event of the session is older */
+};
+
+#define WHY_LEN 256 /* of the buffers behind `why`: one sentence, with the remedy */
+
+struct collector {
+	const char *name;    /* as on the command line and in the config */
+	const char *summary; /* one line, for `status` and the man page */
+	bool on_demand;	     /* left out unless asked for by name */
+	bool always;	     /* every session has it; the user cannot switch it off */
+
+	/* ---- kernel half ---- */
+
+	/*
+	 * The first session that wants it starts it; the last one stops it.
+	 * On failure `why` says what is missing and what to do about it, and
+	 * `*ret_state` is untouched. Partial success is success: `why` then
+	 * says what is left out (empty = nothing).
+	 */
+	int (*start)(const struct collector_env *env, char why[WHY_LEN], void **ret_state);
+	void (*stop)(void *state); /* takes NULL */
+
+	/*
+	 * Pushes records with time_ns <= `horizon_ns`, at most about `budget`
+	 * of them. Returns the number pushed (== budget: call again), or
+	 * -errno. NULL for a collector that has no ring.
+	 */
+	int (*drain)(void *state, uint64_t horizon_ns, unsigned budget);
+
+	/* The kernel's counters of one stream on one CPU. NULL without a ring. */
+	int (*count)(void *state, unsigned stream, unsigned cpu, struct event_stream *ret);
+
+	/* About once a second: reopen what hotplug closed, poll counters. Optional. */
+	void (*tick)(void *state, uint64_t now_ns);
+
+	/*
+	 * Optional: what a single session adds in the kernel (its own perf
+	 * events). `slot` is the stream its records will carry.
+	 */
+	int (*session_open)(void *state, const struct trace_config *config, unsigned slot,
+			    char why[WHY_LEN]);
+	void (*session_close)(void *state, unsigned slot);
+	bool per_session_streams; /* records of stream N belong to the session in slot N only */
+
+	/* Filters do not apply: the event is about a CPU or the machine, not about a thread. */
+	bool machine_wide;
+
+	/* ---- encoder half ---- */
+
+	/* Pure; called for every record before anything else looks at it. Fuzzed. */
+	bool (*valid)(const struct event_hdr *ev, size_t len);
+
+	/* Writes the packets that a session starts with. */
+	int (*encoder_new)(const struct encoder_env *env, void **ret_encoder);
+	void (*encoder_free)(void *encoder); /* takes NULL */
+	/* Writes or keeps one event. -errno ends the session. */
+	int (*encode)(void *encoder, const struct event_hdr *ev);
+	/*
+	 * Writes what is kept: called before every block is closed (<= 250 ms
+	 * apart) and, with `final`, once at the end. Optional.
+	 */
+	int (*flush)(void *encoder, uint64_t now_ns, bool final);
+	/* Events lost before this point: on `cpu`, or everywhere (-1). Optional. */
+	void (*lost)(void *encoder, int cpu);
+};
+
+/* In collectors.c. NULL-terminated; the only list. In order of start. */
+extern const struct collector *const collectors[];
+
+#define MAX_COLLECTORS 32
+
+const struct collector *collector_by_name(const char *name); /* NULL: no such one */
+int collector_index(const struct collector *c);
+
+#endif

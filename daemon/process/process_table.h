@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_table.h - every process, thread and executable mapping there is, as
+ * of the last event applied.
+ *
+ * Filled by a scan of /proc (process_scan.c) and by events in the order of
+ * their time (collect/proc.c). Keys are pids of the initial pid namespace.
+ * What has exited stays findable for some seconds, since samples of it may
+ * still be in other rings; an entry of a reused pid replaces it at once.
+ */
+#ifndef PROCESS_TABLE_H
+#define PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct location;
+struct module;
+struct symbolizer;
+struct process_table;
+
+#define COMM_LEN 16
+#define MAX_PID_NS 4 /* nested pid namespaces whose ids are kept */
+
+struct thread {
+	uint32_t tid, tgid;
+	uint64_t start_ns; /* BOOTTIME; from /proc rounded down to 10 ms */
+	uint64_t free_ns;  /* when its task was freed; 0 = it lives */
+	char comm[COMM_LEN];
+	uint32_t nstid[MAX_PID_NS]; /* in inner namespaces, outermost first; 0-ended */
+};
+
+struct process {
+	uint32_t tgid, ppid;
+	uint64_t start_ns;
+	uint64_t free_ns; /* 0 = it lives */
+	uint32_t uid;
+	uint64_t cgroup_id;
+	bool is_kthread;
+	char comm[COMM_LEN]; /* of the leader */
+	char *cmdline;	     /* arguments, each ended by NUL; NULL: none (a kernel thread) */
+	size_t cmdline_len;
+	uint32_t nspid[MAX_PID_NS];
+	uint64_t exec_ns; /* last exec seen, or 0 */
+};
+
+int process_table_new(struct symbolizer *sym, struct process_table **ret);
+void process_table_free(struct process_table *pt);
+
+/* NULL: not known. Valid until the next event is applied. */
+const struct process *process_table_get(const struct process_table *pt, uint32_t tgid);
+const struct thread *process_table_thread(const struct process_table *pt, uint32_t tid);
+
+/* In no particular order; `fn` must not change the table. Non-zero stops. */
+typedef int process_fn(void *ctx, const struct process *p);
+typedef int thread_fn(void *ctx, const struct thread *t);
+int process_table_each(const struct process_table *pt, process_fn *fn, void *ctx);
+int process_table_each_thread(const struct process_table *pt, const struct process *p,
+			      thread_fn *fn, void *ctx);
+
+/* Is `tgid` one of `roots` or a descendant of one, as far as parents are known? */
+bool process_table_descends(const struct process_table *pt, uint32_t tgid, const uint32_t *roots,
+			    size_t n_roots);
+
+/*
+ * The location of `pc` in the address space of `tgid`. Always gives one unless
+ * memory is out (NULL): code without a known mapping reads "[unknown]", code
+ * in anonymous memory "[anon:exec]". A process whose mappings are not known
+ * yet is read from /proc at once if it lives (rate-limited).
+ */
+struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc);
+
+/* About once a second: forgets what is gone. */
+void process_table_collect(struct process_table *pt, uint64_t now_ns);
+
+struct process_table_stats {
+	uint64_t n_processes, n_threads, n_mappings;
+	uint64_t n_rescans;	/* of a process, to repair lost or missed mapping events */
+	uint64_t n_unpinned;	/* files gone before they could be opened */
+	uint64_t n_over_cap;	/* processes, threads or mappings beyond the caps */
+};
+void process_table_stats(const struct process_table *pt, struct process_table_stats *ret);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbolizer.h - from an address to a name, off the hot path.
+ *
+ * User code: a file is handed over once as a descriptor and becomes a `module`;
+ * an address in it becomes a `location`. The content of files is parsed only
+ * in a worker process without privileges (files_worker.c); locations of a file
+ * become ready when the worker has answered. Kernel code: kallsyms, at once.
+ *
+ * The daemon's side is single-threaded: replies arrive through the event loop.
+ */
+#ifndef SYMBOLIZER_H
+#define SYMBOLIZER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct event_loop;
+struct symbolizer;
+
+#define BUILD_ID_MAX 40 /* bytes; longer or shorter than 8 is not a build id */
+
+/* One file of code, or a stand-in for one: "kernel", "[vdso]", "[anon:exec]". */
+struct module {
+	uint64_t id; /* never reused within the daemon's life */
+	char *path;  /* as the traced process sees it; for display only, never opened */
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t build_id_len; /* 0: none, or not read yet */
+};
+
+enum location_kind { LOCATION_NATIVE = 1, LOCATION_KERNEL = 2, LOCATION_JIT = 4 };
+
+/* One address of a module. Content changes only from not ready to ready. */
+struct location {
+	uint64_t id; /* never reused within the daemon's life */
+	const struct module *module;
+	uint64_t rel_pc;      /* ELF virtual address, as addr2line takes it */
+	const char *function; /* demangled; never NULL once ready: "[module+0x123]" at worst */
+	bool ready;
+	bool has_symbol; /* `function` is a real name */
+	uint8_t kind;	 /* enum location_kind */
+};
+
+/*
+ * Forks the worker: call early, before descriptors and capabilities pile up.
+ * Fails only for lack of memory or descriptors.
+ */
+int symbolizer_new(struct symbolizer **ret);
+/* From here on answers arrive; the worker is restarted when it dies. */
+int symbolizer_start(struct symbolizer *sym, struct event_loop *loop);
+void symbolizer_free(struct symbolizer *sym);
+pid_t symbolizer_worker_pid(const struct symbolizer *sym); /* to leave it out of traces */
+
+/*
+ * The module behind an open file. Takes over `fd` (always, also on failure).
+ * The same file (device, inode, change time, size) gives the same module.
+ */
+int symbolizer_module(struct symbolizer *sym, int fd, const char *path, struct module **ret);
+/* A module without a file, known by its name: its locations read "[name+0x...]"... */
+struct module *symbolizer_pseudo_module(struct symbolizer *sym, const char *name);
+struct module *symbolizer_vdso(struct symbolizer *sym);
+
+/*
+ * The location of `file_offset` in `module`; asks the worker at the first call.
+ * Valid until symbolizer_collect() has let go of it: hold an id, or a reference.
+ * NULL: out of memory.
+ */
+struct location *symbolizer_locate(struct symbolizer *sym, struct module *module,
+				   uint64_t file_offset);
+/* Kernel text, ready at once. "[kernel]" when kallsyms hides addresses. */
+struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr);
+
+void location_hold(struct location *loc);
+void location_release(struct location *loc);
+
+/* About once a second: forgets what is unused beyond the caps, restarts what hangs. */
+void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns);
+
+struct symbolizer_stats {
+	uint64_t n_files, n_files_failed, n_locations, n_worker_restarts;
+	bool kernel_hidden; /* kptr_restrict or no CAP_SYSLOG */
+};
+void symbolizer_stats(const struct symbolizer *sym, struct symbolizer_stats *ret);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_config.h - what one recording shall hold, checked and with defaults
+ * filled in. Made from the client's request by control_requests.c; everything
+ * below the control server reads it and nobody changes it.
+ */
+#ifndef TRACE_CONFIG_H
+#define TRACE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define TRACE_COMM_GLOB_LEN 64
+#define TRACE_EVENT_LEN 64
+#define TRACE_MAX_PIDS 64
+
+struct trace_config {
+	uint32_t sources; /* bit i: collectors[i] is wanted */
+
+	/* CPU samples */
+	char event[TRACE_EVENT_LEN]; /* "cpu-clock", "cycles", ... */
+	uint32_t freq_hz;	     /* 0: `period` was given */
+	uint64_t period;	     /* in units of the event; 0: from freq_hz */
+
+	/* Filters; all that are set must match. Empty = the whole machine. */
+	uint32_t n_pids;
+	uint32_t pids[TRACE_MAX_PIDS];	      /* these processes and their descendants */
+	char comm_glob[TRACE_COMM_GLOB_LEN];  /* fnmatch() on the process's comm */
+	bool has_cgroup;
+	uint64_t cgroup_id; /* this cgroup and its descendants */
+	bool has_uid;
+	uid_t uid;
+
+	uint32_t counters_interval_ms;
+	char *command_line; /* of the client, for the trace's attributes */
+};
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_writer.h - the packets of one session: sequences, interning, tracks,
+ * blocks, compression. One per session, since interned ids and track
+ * descriptors belong to one trace.
+ *
+ * Packets gather in blocks of about 128 KiB, are compressed and handed to the
+ * sink, at least every 250 ms (the session calls trace_writer_flush()). There
+ * are two kinds of block. Essential ones hold what everything else leans on
+ * (clocks, processes, track descriptors); bulk ones hold the events. When the
+ * sink has no room a bulk block is dropped as a whole: its events are counted
+ * as lost, and the writer starts a new generation, in which everything is
+ * interned anew. An encoder that carries state from packet to packet compares
+ * trace_writer_generation() with the one it knew.
+ *
+ * Functions return 0 or -errno; after -ENOMEM the trace is still well formed.
+ * Strings need not be UTF-8: what is not is replaced on the way.
+ */
+#ifndef TRACE_WRITER_H
+#define TRACE_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace.pb-c.h"
+
+struct trace_writer;
+struct location; /* symbolize/symbolizer.h */
+struct module;
+
+/*
+ * Packet sequences. Interned ids are valid within one sequence. Thread
+ * descriptors have a sequence without events (perfetto-format: the last thread
+ * described becomes "the sequence's thread").
+ */
+enum trace_sequence {
+	SEQ_META = 1,	   /* essential: clocks, attributes, service events */
+	SEQ_EVENTS = 2,	   /* TrackEvents */
+	SEQ_GPU = 3,
+	SEQ_COUNTERS = 4,  /* SysStats, ProcessStats */
+	SEQ_FTRACE = 5,	   /* bundles of scheduler events */
+	SEQ_PROCESSES = 6, /* essential: ProcessTree, newtask, rename, free */
+	SEQ_TRACKS = 8,	   /* essential: TrackDescriptors */
+	SEQ_SAMPLES = 16,  /* CPU samples */
+	SEQ_MAX = 32,
+};
+
+/*
+ * Takes one complete piece of a trace file, or returns -EAGAIN when there is
+ * no room for it. `essential` pieces have a larger allowance; refusing one of
+ * them ends the session.
+ */
+typedef int trace_sink_fn(void *ctx, const void *data, size_t len, bool essential);
+
+int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret);
+void trace_writer_free(struct trace_writer *w);
+
+/* ---- packets ---- */
+
+/*
+ * Packs `pkt` as the next packet of `seq`: sets its sequence id and flags and
+ * adds what has been interned for it. `n_events`: how many collected events
+ * this packet completes, for the ledger of the current source. `pkt` stays the
+ * caller's; nothing of it is kept.
+ */
+int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+		     unsigned n_events);
+
+/* Defaults of a sequence (source of samples, ...); repeated in each generation. */
+int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,
+			      const TracePacketDefaults *defaults);
+
+/* Events that are rightly left out (not wanted, or without meaning here). */
+void trace_writer_skip(struct trace_writer *w, unsigned n_events);
+
+/* The collector on whose behalf packets are put: collector_index(). */
+void trace_writer_source(struct trace_writer *w, unsigned source);
+
+/* Grows when a bulk block was dropped: everything interned is gone. */
+unsigned trace_writer_generation(const struct trace_writer *w);
+
+/* Closes the open blocks and hands them to the sink. */
+int trace_writer_flush(struct trace_writer *w);
+
+struct trace_writer_stats {
+	uint64_t n_written, n_skipped, n_dropped; /* events */
+};
+void trace_writer_stats(const struct trace_writer *w, unsigned source,
+			struct trace_writer_stats *ret);
+uint64_t trace_writer_bytes(const struct trace_writer *w); /* handed to the sink */
+
+/* ---- interning: 0 is never a valid id; it stands for "out of memory" ---- */
+
+enum intern_kind { /* field numbers in InternedData */
+	INTERN_CATEGORY = 1,
+	INTERN_EVENT_NAME = 2,
+	INTERN_ANNOTATION_NAME = 3,
+	INTERN_FUNCTION = 5,
+	INTERN_BUILD_ID = 16,
+	INTERN_MAPPING_PATH = 17,
+	INTERN_SOURCE_PATH = 18,
+	INTERN_KERNEL_SYMBOL = 26,
+	INTERN_ANNOTATION_STRING = 29,
+};
+
+uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq,
+			     enum intern_kind kind, const void *str, size_t len);
+uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
+			    const struct location *loc);
+/* `frames` are the ids of trace_intern_frame(), outermost first, n > 0. */
+uint64_t trace_intern_callstack(struct trace_writer *w, enum trace_sequence seq,
+				const uint64_t *frames, size_t n);
+uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint32_t tgid,
+			   uint32_t tid);
+uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
+				bool in_kernel);
+
+/* ---- tracks: described at first use, known by uuid afterwards ---- */
+
+/*
+ * The track of a thread or process. `start_ns`: when it began, or the start of
+ * the session if that is later; it tells apart users of one pid.
+ */
+uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
+			    uint64_t start_ns);
+uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns);
+
+struct trace_track {
+	const char *name;
+	uint64_t parent;	 /* uuid, or 0: at the top */
+	uint64_t key;		 /* tells apart tracks of one name and parent */
+	bool is_counter;	 /* takes trace_counter*() only */
+	const char *unit;	 /* of a counter: "bytes", "count", "ns" or any other text */
+	const char *description; /* help text in the UI, or NULL */
+	int rank;		 /* order among its siblings, if the parent says explicit */
+	bool explicit_order;	 /* order children by rank */
+};
+uint64_t trace_track(struct trace_writer *w, const struct trace_track *track);
+
+/* ---- TrackEvents ---- */
+
+enum trace_arg_type { ARG_UINT, ARG_INT, ARG_BOOL, ARG_POINTER, ARG_STRING };
+
+struct trace_arg {
+	const char *name; /* a literal: it is interned */
+	enum trace_arg_type type;
+	union {
+		uint64_t u;
+		int64_t i;
+		const char *s; /* copied into the packet, not interned */
+	};
+};
+
+#define TRACE_MAX_ARGS 16
+
+struct trace_event {
+	uint64_t track;
+	uint64_t time_ns;
+	const char *name;     /* a literal or one of few: it is interned */
+	const char *category; /* likewise; or NULL */
+	const struct trace_arg *args;
+	size_t n_args;
+	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
+	uint64_t flow_id;	/* or 0 */
+};
+
+/*
+ * A whole slice, BEGIN and END. Slices of one track must nest, and be written
+ * in the order of their ends.
+ */
+int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		unsigned n_events);
+int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events);
+int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value);
+int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value);
+
+#endif
