@@ -14,7 +14,8 @@
  * trace_writer_generation() with the one it knew.
  *
  * Functions return 0 or -errno; after -ENOMEM the trace is still well formed.
- * Strings need not be UTF-8: what is not is replaced on the way.
+ * Strings that are interned, of tracks and of arguments need not be UTF-8: what
+ * is not is replaced. Strings inside a packet are its author's business.
  */
 #ifndef TRACE_WRITER_H
 #define TRACE_WRITER_H
@@ -74,8 +75,11 @@ int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,
 /* Events that are rightly left out (not wanted, or without meaning here). */
 void trace_writer_skip(struct trace_writer *w, unsigned n_events);
 
-/* The collector on whose behalf packets are put: collector_index(). */
-void trace_writer_source(struct trace_writer *w, unsigned source);
+/*
+ * Whose event comes next (collector_index()) and when it happened: for the
+ * ledger and for the descriptors of tracks that it is the first to use.
+ */
+void trace_writer_source(struct trace_writer *w, unsigned source, uint64_t time_ns);
 
 /* Grows when a bulk block was dropped: everything interned is gone. */
 unsigned trace_writer_generation(const struct trace_writer *w);
@@ -119,8 +123,8 @@ uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq,
 /* ---- tracks: described at first use, known by uuid afterwards ---- */
 
 /*
- * The track of a thread or process. `start_ns`: when it began, or the start of
- * the session if that is later; it tells apart users of one pid.
+ * The track of a thread or process. `start_ns`: when it began (0: not known);
+ * it tells apart users of one pid, to 10 ms as /proc does.
  */
 uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 			    uint64_t start_ns);

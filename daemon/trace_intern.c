@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_intern.c - what a sequence refers to by id: strings, frames, stacks.
+ *
+ * A new entry is packed at once into the sequence's pending InternedData,
+ * which goes out with the next packet; the importer reads it before the rest.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbolize/symbolizer.h"
+#include "text.h"
+#include "trace_writer_impl.h"
+
+#define FIELD_FRAME	6
+#define FIELD_CALLSTACK 7
+#define FIELD_MAPPING	19
+#define FIELD_TASK	48
+#define FIELD_EXECUTION 49
+
+#define MAX_FRAMES 1024
+
+void trace_intern_forget(struct trace_sequence_state *s)
+{
+	if (s->ids)
+		hash_clear(s->ids);
+	memset(s->next_iid, 0, sizeof(s->next_iid));
+	s->pending.len = 0;
+}
+
+const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t *ret_len)
+{
+	*ret_len = len;
+	if (text_is_utf8(str, len))
+		return str;
+	scratch->len = 0;
+	if (buf_reserve(scratch, 3 * len + 1) < 0) /* one byte becomes U+FFFD at worst */
+		return NULL;
+	*ret_len = text_utf8((char *)scratch->data, 3 * len + 1, str, len);
+	return (const char *)scratch->data;
+}
+
+/*
+ * The id of (field, content). When it is new `*ret_new` is set, and the caller
+ * adds the message that says what it means.
+ */
+static uint64_t lookup(struct trace_sequence_state *s, unsigned field, const void *content,
+		       size_t len, bool *ret_new)
+{
+	uint8_t small[64], *key = small;
+	uint64_t iid = 0;
+
+	*ret_new = false;
+	if (!s->ids && hash_new(&s->ids) < 0)
+		return 0;
+	if (len + 1 > sizeof(small)) {
+		key = malloc(len + 1);
+		if (!key)
+			return 0;
+	}
+	key[0] = (uint8_t)field;
+	if (len)
+		memcpy(key + 1, content, len);
+
+	iid = (uintptr_t)hash_get(s->ids, key, len + 1);
+	if (iid == 0) {
+		iid = ++s->next_iid[field];
+		*ret_new = true;
+		if (hash_set(s->ids, key, len + 1, (void *)(uintptr_t)iid) < 0)
+			iid = 0;
+	}
+	if (key != small)
+		free(key);
+	return iid;
+}
+
+/* 0, so that `return add(...)` says "out of memory", or `iid`. */
+static uint64_t add(struct trace_sequence_state *s, unsigned field, const ProtobufCMessage *msg,
+		    uint64_t iid)
+{
+	uint8_t small[512], *packed = small;
+	size_t len = protobuf_c_message_get_packed_size(msg);
+	int r;
+
+	if (len > sizeof(small)) {
+		packed = malloc(len);
+		if (!packed)
+			return 0;
+	}
+	protobuf_c_message_pack(msg, packed);
+	r = trace_append_field(&s->pending, field, packed, len);
+	if (packed != small)
+		free(packed);
+	return r < 0 ? 0 : iid;
+}
+
+/* EventName, EventCategory and the like are InternedString on the wire. */
+static uint64_t intern_bytes(struct trace_writer *w, enum trace_sequence seq, unsigned field,
+			     const void *data, size_t len)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	InternedString msg = INTERNED_STRING__INIT;
+	bool is_new;
+	uint64_t iid = lookup(s, field, data, len, &is_new);
+
+	if (!is_new || iid == 0)
+		return iid;
+	msg.has_iid = msg.has_str = 1;
+	msg.iid = iid;
+	msg.str.data = (uint8_t *)data;
+	msg.str.len = len;
+	return add(s, field, &msg.base, iid);
+}
+
+uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, enum intern_kind kind,
+			     const void *str, size_t len)
+{
+	struct buf scratch = { 0 };
+	const char *clean = str;
+	uint64_t iid = 0;
+
+	if (kind != INTERN_BUILD_ID)
+		clean = trace_clean(str, len, &scratch, &len);
+	if (clean)
+		iid = intern_bytes(w, seq, kind, clean, len);
+	buf_done(&scratch);
+	return iid;
+}
+
+static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,
+			       const struct module *module)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	Mapping msg = MAPPING__INIT;
+	uint64_t path, iid;
+	bool is_new;
+
+	iid = lookup(s, FIELD_MAPPING, &module->id, sizeof(module->id), &is_new);
+	if (!is_new || iid == 0)
+		return iid;
+	path = trace_intern_string(w, seq, INTERN_MAPPING_PATH, module->path, strlen(module->path));
+	msg.has_iid = 1;
+	msg.iid = iid;
+	msg.n_path_string_ids = 1;
+	msg.path_string_ids = &path;
+	if (module->build_id_len) {
+		msg.has_build_id = 1;
+		msg.build_id = trace_intern_string(w, seq, INTERN_BUILD_ID, module->build_id,
+						   module->build_id_len);
+	}
+	return add(s, FIELD_MAPPING, &msg.base, iid);
+}
+
+/* A name for a location whose own one came too late. */
+static uint64_t intern_late_name(struct trace_writer *w, enum trace_sequence seq,
+				 const struct location *loc)
+{
+	const char *slash = strrchr(loc->module->path, '/');
+	char name[320];
+	int n = snprintf(name, sizeof(name), "[%.255s+0x%llx]",
+			 slash ? slash + 1 : loc->module->path, (unsigned long long)loc->rel_pc);
+
+	return trace_intern_string(w, seq, INTERN_FUNCTION, name, (size_t)n);
+}
+
+uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
+			    const struct location *loc)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	struct {
+		uint64_t id, ready;
+	} key = { loc->id, loc->ready };
+	Frame msg = FRAME__INIT;
+	uint64_t iid;
+	bool is_new;
+
+	iid = lookup(s, FIELD_FRAME, &key, sizeof(key), &is_new);
+	if (!is_new || iid == 0)
+		return iid;
+	msg.has_iid = msg.has_function_name_id = msg.has_mapping_id = msg.has_rel_pc = 1;
+	msg.has_kind = 1;
+	msg.iid = iid;
+	if (loc->ready)
+		msg.function_name_id = trace_intern_string(w, seq, INTERN_FUNCTION, loc->function,
+							   strlen(loc->function));
+	else
+		msg.function_name_id = intern_late_name(w, seq, loc);
+	msg.mapping_id = intern_mapping(w, seq, loc->module);
+	msg.rel_pc = loc->rel_pc;
+	msg.kind = loc->kind;
+	return add(s, FIELD_FRAME, &msg.base, iid);
+}
+
+uint64_t trace_intern_callstack(struct trace_writer *w, enum trace_sequence seq,
+				const uint64_t *frames, size_t n)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	Callstack msg = CALLSTACK__INIT;
+	uint64_t iid;
+	bool is_new;
+
+	if (n == 0 || n > MAX_FRAMES)
+		return 0;
+	iid = lookup(s, FIELD_CALLSTACK, frames, n * sizeof(*frames), &is_new);
+	if (!is_new || iid == 0)
+		return iid;
+	msg.has_iid = 1;
+	msg.iid = iid;
+	msg.n_frame_ids = n;
+	msg.frame_ids = (uint64_t *)frames;
+	return add(s, FIELD_CALLSTACK, &msg.base, iid);
+}
+
+uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint32_t tgid,
+			   uint32_t tid)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	StackSample__TaskContext msg = STACK_SAMPLE__TASK_CONTEXT__INIT;
+	uint32_t key[] = { tgid, tid };
+	uint64_t iid;
+	bool is_new;
+
+	iid = lookup(s, FIELD_TASK, key, sizeof(key), &is_new);
+	if (!is_new || iid == 0)
+		return iid;
+	msg.has_iid = msg.has_pid = msg.has_tid = 1;
+	msg.iid = iid;
+	msg.pid = tgid;
+	msg.tid = tid;
+	return add(s, FIELD_TASK, &msg.base, iid);
+}
+
+uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
+				bool in_kernel)
+{
+	enum { MODE_USER = 1, MODE_KERNEL = 2 };
+	struct trace_sequence_state *s = &w->sequences[seq];
+	StackSample__ExecutionContext msg = STACK_SAMPLE__EXECUTION_CONTEXT__INIT;
+	uint32_t key[] = { cpu, in_kernel ? MODE_KERNEL : MODE_USER };
+	uint64_t iid;
+	bool is_new;
+
+	iid = lookup(s, FIELD_EXECUTION, key, sizeof(key), &is_new);
+	if (!is_new || iid == 0)
+		return iid;
+	msg.has_iid = msg.has_cpu = msg.has_mode = 1;
+	msg.iid = iid;
+	msg.cpu = cpu;
+	msg.mode = (int32_t)key[1];
+	return add(s, FIELD_EXECUTION, &msg.base, iid);
+}

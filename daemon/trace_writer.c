@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace_writer.c - packets, blocks and generations of one session's trace. */
+#include "trace_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace_writer_impl.h"
+
+/*
+ * Input of one compressed block. From 64 KiB on zlib gains nothing more; a
+ * reader that finds the file cut loses at most one block.
+ */
+#define BLOCK_BYTES   (128 * 1024)
+#define DEFLATE_LEVEL 3
+
+#define FLAG_CLEARED 1
+#define FLAG_NEEDS   2
+
+#define FIELD_TRACE_PACKET	 1
+#define FIELD_INTERNED_DATA	 12
+#define FIELD_COMPRESSED_PACKETS 50
+#define FIELD_DEFAULTS		 59
+
+static bool is_essential(enum trace_sequence seq)
+{
+	return seq == SEQ_META || seq == SEQ_PROCESSES || seq == SEQ_TRACKS;
+}
+
+int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret)
+{
+	struct trace_writer *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->sink = sink;
+	w->sink_ctx = sink_ctx;
+	r = hash_new(&w->tracks);
+	if (r < 0)
+		goto fail;
+	if (deflateInit(&w->deflate, DEFLATE_LEVEL) != Z_OK) {
+		r = -ENOMEM;
+		goto fail;
+	}
+	w->deflate_ready = true;
+	*ret = w;
+	return 0;
+
+fail:
+	trace_writer_free(w);
+	return r;
+}
+
+void trace_writer_free(struct trace_writer *w)
+{
+	if (!w)
+		return;
+	for (unsigned i = 0; i < SEQ_MAX; i++) {
+		buf_done(&w->sequences[i].pending);
+		buf_done(&w->sequences[i].defaults);
+		hash_free(w->sequences[i].ids);
+	}
+	trace_tracks_done(w);
+	buf_done(&w->bulk.packets);
+	buf_done(&w->essential.packets);
+	buf_done(&w->out);
+	if (w->deflate_ready)
+		deflateEnd(&w->deflate);
+	free(w);
+}
+
+void trace_writer_source(struct trace_writer *w, unsigned source, uint64_t time_ns)
+{
+	w->source = source;
+	w->time_ns = time_ns;
+}
+
+void trace_writer_skip(struct trace_writer *w, unsigned n_events)
+{
+	w->stats[w->source].n_skipped += n_events;
+}
+
+unsigned trace_writer_generation(const struct trace_writer *w)
+{
+	return w->generation;
+}
+
+void trace_writer_stats(const struct trace_writer *w, unsigned source,
+			struct trace_writer_stats *ret)
+{
+	*ret = w->stats[source];
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+	return w->n_bytes;
+}
+
+/* ---- wire ---- */
+
+static size_t varint(uint8_t *p, uint64_t v)
+{
+	size_t n = 0;
+
+	while (v >= 0x80) {
+		p[n++] = (uint8_t)(v | 0x80);
+		v >>= 7;
+	}
+	p[n++] = (uint8_t)v;
+	return n;
+}
+
+static size_t varint_size(uint64_t v)
+{
+	size_t n = 1;
+
+	while (v >= 0x80) {
+		v >>= 7;
+		n++;
+	}
+	return n;
+}
+
+static size_t field_size(unsigned field, size_t len)
+{
+	return varint_size((uint64_t)field << 3) + varint_size(len) + len;
+}
+
+/* Room must be there. */
+static void put_field_head(struct buf *b, unsigned field, size_t len)
+{
+	b->len += varint(b->data + b->len, (uint64_t)field << 3 | 2);
+	b->len += varint(b->data + b->len, len);
+}
+
+static void put_field(struct buf *b, unsigned field, const void *data, size_t len)
+{
+	put_field_head(b, field, len);
+	memcpy(b->data + b->len, data, len);
+	b->len += len;
+}
+
+int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len)
+{
+	int r = buf_reserve(b, field_size(field, len));
+
+	if (r < 0)
+		return r;
+	put_field(b, field, data, len);
+	return 0;
+}
+
+/* ---- blocks ---- */
+
+/* Makes w->out one Trace.packet whose compressed_packets are the block's. */
+static int compress_block(struct trace_writer *w, const struct trace_block *block)
+{
+	/* Lengths are known only afterwards: room for the two heads in front. */
+	const size_t room = 2 * (5 + 10);
+	uLong bound = deflateBound(&w->deflate, block->packets.len);
+	struct buf head = { 0 };
+	uint8_t bytes[32];
+	size_t len;
+	int r;
+
+	w->out.len = 0;
+	r = buf_reserve(&w->out, room + bound);
+	if (r < 0)
+		return r;
+	deflateReset(&w->deflate);
+	w->deflate.next_in = block->packets.data;
+	w->deflate.avail_in = (uInt)block->packets.len;
+	w->deflate.next_out = w->out.data + room;
+	w->deflate.avail_out = (uInt)bound;
+	if (deflate(&w->deflate, Z_FINISH) != Z_STREAM_END)
+		return -EIO;
+	len = w->deflate.total_out;
+
+	head = (struct buf){ .data = bytes, .cap = sizeof(bytes) };
+	put_field_head(&head, FIELD_TRACE_PACKET, field_size(FIELD_COMPRESSED_PACKETS, len));
+	put_field_head(&head, FIELD_COMPRESSED_PACKETS, len);
+	memmove(w->out.data + head.len, w->out.data + room, len);
+	memcpy(w->out.data, bytes, head.len);
+	w->out.len = head.len + len;
+	return 0;
+}
+
+/* What was interned went down with the block: the next packets start anew. */
+static void new_generation(struct trace_writer *w)
+{
+	for (unsigned i = 0; i < SEQ_MAX; i++) {
+		struct trace_sequence_state *s = &w->sequences[i];
+
+		if (is_essential(i))
+			continue;
+		s->lost = s->lost || s->cleared;
+		s->cleared = false;
+		trace_intern_forget(s);
+	}
+	w->generation++;
+}
+
+static int close_block(struct trace_writer *w, struct trace_block *block)
+{
+	bool essential = block == &w->essential;
+	int r;
+
+	if (block->packets.len == 0)
+		return 0;
+	r = compress_block(w, block);
+	if (r == 0)
+		r = w->sink(w->sink_ctx, w->out.data, w->out.len, essential);
+	if (r < 0 && (essential || r != -EAGAIN))
+		return r;
+
+	for (unsigned i = 0; i < MAX_COLLECTORS; i++) {
+		if (r == 0)
+			w->stats[i].n_written += block->n_events[i];
+		else
+			w->stats[i].n_dropped += block->n_events[i];
+	}
+	if (r == 0)
+		w->n_bytes += w->out.len;
+	else
+		new_generation(w);
+	block->packets.len = 0;
+	memset(block->n_events, 0, sizeof(block->n_events));
+	return 0;
+}
+
+/* Essential first: its descriptors and names must precede their users in the file. */
+int trace_writer_flush(struct trace_writer *w)
+{
+	int r = close_block(w, &w->essential);
+
+	return r < 0 ? r : close_block(w, &w->bulk);
+}
+
+/* ---- packets ---- */
+
+int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+		     unsigned n_events)
+{
+	struct trace_block *block = is_essential(seq) ? &w->essential : &w->bulk;
+	struct trace_sequence_state *s = &w->sequences[seq];
+	size_t len;
+	int r;
+
+	pkt->has_trusted_packet_sequence_id = 1;
+	pkt->trusted_packet_sequence_id = seq;
+	pkt->has_sequence_flags = 1;
+	pkt->sequence_flags = s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS;
+	pkt->has_first_packet_on_sequence = !s->cleared && !s->lost;
+	pkt->first_packet_on_sequence = 1;
+	pkt->has_previous_packet_dropped = s->lost;
+	pkt->previous_packet_dropped = 1;
+
+	len = trace_packet__get_packed_size(pkt);
+	if (s->pending.len)
+		len += field_size(FIELD_INTERNED_DATA, s->pending.len);
+	if (!s->cleared && s->defaults.len)
+		len += field_size(FIELD_DEFAULTS, s->defaults.len);
+	r = buf_reserve(&block->packets, field_size(FIELD_TRACE_PACKET, len));
+	if (r < 0)
+		return r;
+
+	put_field_head(&block->packets, FIELD_TRACE_PACKET, len);
+	block->packets.len += trace_packet__pack(pkt, block->packets.data + block->packets.len);
+	if (s->pending.len)
+		put_field(&block->packets, FIELD_INTERNED_DATA, s->pending.data, s->pending.len);
+	if (!s->cleared && s->defaults.len)
+		put_field(&block->packets, FIELD_DEFAULTS, s->defaults.data, s->defaults.len);
+	s->pending.len = 0;
+	s->cleared = true;
+	s->lost = false;
+	block->n_events[w->source] += n_events;
+	return 0;
+}
+
+/*
+ * An essential packet never closes the bulk block: somebody may have interned
+ * something for a packet to come, and closing can start a new generation.
+ */
+int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+		     unsigned n_events)
+{
+	int r = trace_writer_add(w, seq, pkt, n_events);
+
+	if (r < 0)
+		return r;
+	if (w->essential.packets.len >= BLOCK_BYTES)
+		r = close_block(w, &w->essential);
+	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= BLOCK_BYTES)
+		r = trace_writer_flush(w);
+	return r;
+}
+
+int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,
+			      const TracePacketDefaults *defaults)
+{
+	struct buf *b = &w->sequences[seq].defaults;
+	int r;
+
+	b->len = 0;
+	r = buf_reserve(b, trace_packet_defaults__get_packed_size(defaults));
+	if (r < 0)
+		return r;
+	b->len = trace_packet_defaults__pack(defaults, b->data);
+	return 0;
+}

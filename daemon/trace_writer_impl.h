@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_writer_impl.h - the insides of a trace writer, shared by its three
+ * files: trace_writer.c (packets and blocks), trace_intern.c (interned data),
+ * trace_event.c (tracks and TrackEvents).
+ */
+#ifndef TRACE_WRITER_IMPL_H
+#define TRACE_WRITER_IMPL_H
+
+#include <zlib.h>
+
+#include "buf.h"
+#include "collector.h"
+#include "hash.h"
+#include "trace_writer.h"
+
+#define INTERN_KINDS 64 /* field numbers of InternedData that we use are below */
+
+struct trace_sequence_state {
+	bool cleared;	     /* the generation's first packet has been put */
+	bool lost;	     /* a block of it was dropped since its last packet */
+	struct buf pending;  /* fields of InternedData, to go with the next packet */
+	struct buf defaults; /* a packed TracePacketDefaults, or empty */
+	struct hash *ids;    /* kind + content -> iid; NULL until used */
+	uint64_t next_iid[INTERN_KINDS];
+};
+
+struct trace_block {
+	struct buf packets;
+	uint64_t n_events[MAX_COLLECTORS]; /* completed by these packets */
+};
+
+struct trace_writer {
+	trace_sink_fn *sink;
+	void *sink_ctx;
+
+	struct trace_block bulk, essential;
+	struct trace_sequence_state sequences[SEQ_MAX];
+	unsigned generation;
+
+	unsigned source; /* of the event at hand */
+	uint64_t time_ns;
+	struct trace_writer_stats stats[MAX_COLLECTORS];
+	uint64_t n_bytes;
+
+	struct hash *tracks; /* identity -> struct track_entry */
+
+	struct buf out; /* one compressed block */
+	z_stream deflate;
+	bool deflate_ready;
+};
+
+/* trace_writer_put() that leaves the block open, for packets that must share one. */
+int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+		     unsigned n_events);
+
+/* Appends field `field`, of wire type "length-delimited", to `b`. */
+int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len);
+
+/* `str` itself if it is UTF-8, else a clean copy in `*scratch`; NULL: out of memory. */
+const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t *ret_len);
+
+void trace_intern_forget(struct trace_sequence_state *s);
+void trace_tracks_done(struct trace_writer *w);
+
+#endif
