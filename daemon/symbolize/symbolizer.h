@@ -44,8 +44,8 @@ struct location {
 };
 
 /*
- * Forks the worker: call early, before descriptors and capabilities pile up.
- * Fails only for lack of memory or descriptors.
+ * Starts the worker: this program, executed anew under the name "tracer-files"
+ * (files_worker.c). Fails only for lack of memory or descriptors.
  */
 int symbolizer_new(struct symbolizer **ret);
 /* From here on answers arrive; the worker is restarted when it dies. */
@@ -55,12 +55,25 @@ pid_t symbolizer_worker_pid(const struct symbolizer *sym); /* to leave it out of
 
 /*
  * The module behind an open file. Takes over `fd` (always, also on failure).
- * The same file (device, inode, change time, size) gives the same module.
+ * The same file (device, inode, change time, size) gives the same module. What
+ * is not a regular file is never read: it becomes a pseudo module by its path.
+ * Fails with -ENOMEM, or -ENOSPC when there are too many modules.
  */
 int symbolizer_module(struct symbolizer *sym, int fd, const char *path, struct module **ret);
-/* A module without a file, known by its name: its locations read "[name+0x...]"... */
+/*
+ * A module without a file, known by its name. It has one location, which reads
+ * like the name. NULL: out of memory, or too many modules.
+ */
 struct module *symbolizer_pseudo_module(struct symbolizer *sym, const char *name);
 struct module *symbolizer_vdso(struct symbolizer *sym);
+
+/*
+ * Who keeps modules for long (the mappings of processes) holds them: a module
+ * that has been held may go, and its file be closed, some time after the last
+ * release, once it has no locations. One that was never held stays for good.
+ */
+void module_hold(struct module *module);
+void module_release(struct module *module);
 
 /*
  * The location of `file_offset` in `module`; asks the worker at the first call.
@@ -79,7 +92,11 @@ void location_release(struct location *loc);
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns);
 
 struct symbolizer_stats {
-	uint64_t n_files, n_files_failed, n_locations, n_worker_restarts;
+	uint64_t n_files;	/* modules with a file behind them, now */
+	uint64_t n_files_failed; /* not readable as code, or cost a worker; since the start */
+	uint64_t n_locations;	/* now */
+	uint64_t n_worker_restarts;
+	uint64_t n_over_cap; /* locations left without a name since too many were waiting */
 	bool kernel_hidden; /* kptr_restrict or no CAP_SYSLOG */
 };
 void symbolizer_stats(const struct symbolizer *sym, struct symbolizer_stats *ret);
