@@ -61,8 +61,15 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 };
 
+/* Part of task_struct where the architecture says so (x86, arm64). */
+struct thread_info {
+	__u32 cpu;
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
+	int exit_state;
 	unsigned int flags;
 	int prio;
 	int pid;
@@ -80,6 +87,16 @@ struct task_struct {
 /* task_struct.__state was `state` before Linux 5.14 (commit 2f064a59a11f). */
 struct task_struct___pre_5_14 {
 	long state;
+};
+
+/* task_struct.cpu moved into thread_info in Linux 5.16 (commit bcf9033e5449). */
+struct task_struct___pre_5_16 {
+	unsigned int cpu;
+};
+
+/* Linux 6.2 to 6.14 kept the hot per-CPU variables together. */
+struct pcpu_hot {
+	int preempt_count;
 };
 
 struct linux_binprm {

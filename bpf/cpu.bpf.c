@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * cpu.bpf.c - a stack sample each time a perf event's counter overflows.
+ *
+ * Feeds daemon/collect/cpu.c. Attached once per session and CPU, to the
+ * session's own perf events; the attach cookie is the session's slot, so a
+ * sample is tagged with its session here and nowhere else.
+ */
+#include "common.bpf.h"
+#include "cpu_events.h"
+
+/* Processes of our own, 0-ended; written while the program is attached. */
+__u32 own_tgids[EVENT_MAX_OWN];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_sample_event);
+} scratch SEC(".maps");
+
+static __always_inline bool is_own(__u32 tgid)
+{
+	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
+		if (own_tgids[i] == tgid)
+			return true;
+	return false;
+}
+
+/* bpf_get_stack() gives bytes; a failure gives no frames. */
+static __always_inline __u32 n_frames(long bytes, __u32 max)
+{
+	__u32 n;
+
+	if (bytes <= 0)
+		return 0;
+	n = (__u32)bytes / sizeof(__u64);
+	return n < max ? n : max;
+}
+
+SEC("perf_event")
+int on_overflow(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	__u64 ids = bpf_get_current_pid_tgid(), seq = 0;
+	__u64 ip = PT_REGS_IP(&ctx->regs);
+	struct cpu_sample_event *ev;
+	struct event_stream *s;
+	__u32 slot, n, zero = 0;
+
+	if ((__u32)ids == 0 || is_own(ids >> 32)) /* idle is not a sample */
+		return 0;
+	ev = bpf_map_lookup_elem(&scratch, &zero);
+	if (!ev)
+		return 0;
+	slot = bpf_get_attach_cookie(ctx);
+	s = stream_next(slot, &seq);
+	if (!s)
+		return 0;
+
+	event_fill(&ev->hdr, CPU_SAMPLE, slot, 0, seq);
+	ev->hdr.cgroup_id = task_cgroup_id(task);
+	ev->hdr.tgid = ids >> 32;
+	ev->hdr.tid = (__u32)ids;
+	ev->in_kernel = (__s64)ip < 0;
+
+	n = 0;
+	if (ev->in_kernel)
+		n = n_frames(bpf_get_stack(ctx, ev->ips, CPU_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
+			     CPU_MAX_KERNEL_FRAMES);
+	ev->n_kernel = n;
+	ev->n_user = 0;
+	if (!(task->flags & PF_KTHREAD))
+		ev->n_user = n_frames(bpf_get_stack(ctx, ev->ips + (n & 127),
+						    CPU_MAX_USER_FRAMES * sizeof(__u64),
+						    BPF_F_USER_STACK),
+				      CPU_MAX_USER_FRAMES);
+	n += ev->n_user;
+	if (n == 0) { /* at least where it was */
+		ev->ips[0] = ip;
+		ev->n_kernel = ev->in_kernel;
+		ev->n_user = !ev->in_kernel;
+		n = 1;
+	}
+	if (n > CPU_MAX_FRAMES)
+		return 0; /* for the verifier: it cannot be */
+	ev->hdr.size = CPU_SAMPLE_HEAD + n * sizeof(__u64);
+	event_output(&ev->hdr, s, CPU_SAMPLE_HEAD + n * sizeof(__u64));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

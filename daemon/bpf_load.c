@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bpf_load.c - which programs of an object this kernel can take. */
+#include "bpf_load.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+
+#define SECTION "tp_btf/"
+
+static struct btf *kernel_btf(void)
+{
+	static struct btf *btf;
+
+	if (!btf)
+		btf = btf__load_vmlinux_btf();
+	return btf;
+}
+
+int bpf_tracepoint_args(const char *name)
+{
+	struct btf *btf = kernel_btf();
+	const struct btf_type *t;
+	char type[128];
+	int id;
+
+	if (!btf)
+		return -ENOTSUP;
+	snprintf(type, sizeof(type), "btf_trace_%s", name);
+	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	if (id < 0)
+		return -ENOENT;
+	/* typedef void (*btf_trace_X)(void *, args...) */
+	t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
+	if (!t || !btf_is_ptr(t))
+		return -ENOENT;
+	t = btf__type_by_id(btf, t->type);
+	if (!t || !btf_is_func_proto(t))
+		return -ENOENT;
+	return btf_vlen(t) - 1;
+}
+
+int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, obj)
+	{
+		const char *section = bpf_program__section_name(prog);
+		const char *name = section + strlen(SECTION);
+		size_t len = strlen(why);
+		int n;
+
+		if (strncmp(section, SECTION, strlen(SECTION)) != 0)
+			continue;
+		n = bpf_tracepoint_args(name);
+		if (n == -ENOTSUP) {
+			snprintf(why, why_size,
+				 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
+				 "with CONFIG_DEBUG_INFO_BTF");
+			return n;
+		}
+		if (n >= 0)
+			continue;
+		bpf_program__set_autoload(prog, false);
+		snprintf(why + len, why_size - len, "%s%s", len ? ", " : "without tracepoint ",
+			 name);
+	}
+	return 0;
+}
+
+void bpf_load_explain(int err, const char *what, char *why, size_t why_size)
+{
+	switch (err < 0 ? -err : err) {
+	case EPERM:
+	case EACCES:
+		snprintf(why, why_size,
+			 "%s: %s: needs CAP_BPF and CAP_PERFMON (CAP_SYS_ADMIN where "
+			 "kernel.perf_event_paranoid > 2); lockdown or seccomp may forbid it too",
+			 what, strerror(err < 0 ? -err : err));
+		break;
+	case ENOMEM:
+		snprintf(why, why_size, "%s: out of memory: lower ring_size in tracerd.conf", what);
+		break;
+	case EMFILE:
+	case ENFILE:
+		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE", what);
+		break;
+	default:
+		snprintf(why, why_size, "%s: %s", what, strerror(err < 0 ? -err : err));
+	}
+}
+
+static int on_libbpf_message(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	char line[512];
+
+	(void)level;
+	vsnprintf(line, sizeof(line), fmt, args);
+	log_debug("%s", line);
+	return 0;
+}
+
+void bpf_load_init(void)
+{
+	libbpf_set_print(on_libbpf_message);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bpf_load.h - choose, before an object is loaded, which of its programs this
+ * kernel can take, so that one missing tracepoint never costs the others.
+ */
+#ifndef BPF_LOAD_H
+#define BPF_LOAD_H
+
+#include <bpf/libbpf.h>
+#include <stddef.h>
+
+/*
+ * Number of arguments of a tracepoint, from the kernel's BTF. -ENOENT: this
+ * kernel does not have it. -ENOTSUP: the kernel has no BTF.
+ */
+int bpf_tracepoint_args(const char *name);
+
+/*
+ * Leaves out every tp_btf program whose tracepoint does not exist. Appends the
+ * names of those tracepoints to `why` (NUL-terminated, of `why_size` bytes).
+ * -ENOTSUP: no BTF; `why` says so.
+ */
+int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
+
+/* An explanation with a remedy for a failure of bpf(2) or perf_event_open(2). */
+void bpf_load_explain(int err, const char *what, char *why, size_t why_size);
+
+/* libbpf's own messages: to our log at debug level. Call once. */
+void bpf_load_init(void);
+
+#endif
