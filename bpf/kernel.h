@@ -19,8 +19,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#ifndef bool
+#ifndef true
 #define bool _Bool
+#define true 1
+#define false 0
 #endif
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -90,6 +90,11 @@ struct collector {
 	int (*session_open)(void *state, const struct trace_config *config, unsigned slot,
 			    char why[WHY_LEN]);
 	void (*session_close)(void *state, unsigned slot);
+	/*
+	 * Optional: processes of our own (daemon, worker, client) whose events
+	 * are not wanted. Called after start and whenever the list changes.
+	 */
+	void (*exclude)(void *state, const uint32_t *tgids, size_t n);
 	bool per_session_streams; /* records of stream N belong to the session in slot N only */
 
 	/* Filters do not apply: the event is about a CPU or the machine, not about a thread. */
@@ -110,6 +115,11 @@ struct collector {
 	 * apart) and, with `final`, once at the end. Optional.
 	 */
 	int (*flush)(void *encoder, uint64_t now_ns, bool final);
+	/*
+	 * Are there events whose packets wait for something, such as names? At
+	 * the end of a session the final flush waits for that, within reason.
+	 */
+	bool (*pending)(void *encoder);
 	/* Events lost before this point: on `cpu`, or everywhere (-1). Optional. */
 	void (*lost)(void *encoder, int cpu);
 };
