@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cpu_encode.h - samples to StackSample packets, once their frames have names. */
+#ifndef CPU_ENCODE_H
+#define CPU_ENCODE_H
+
+#include "collector.h"
+#include "perf_event_spec.h"
+
+/* What is really sampled: the event and its period, and how a person would call it. */
+struct cpu_sampling {
+	struct perf_event_spec spec;
+	uint64_t period;
+	char name[96]; /* "cpu-clock 999 Hz" */
+};
+
+/* From the wishes of a session; -ENOENT: no such event. */
+int cpu_sampling_plan(const struct trace_config *config, struct cpu_sampling *ret);
+
+bool cpu_sample_valid(const struct event_hdr *ev, size_t len);
+int cpu_encoder_new(const struct encoder_env *env, void **ret_encoder);
+void cpu_encoder_free(void *encoder);
+int cpu_encode(void *encoder, const struct event_hdr *ev);
+int cpu_encoder_flush(void *encoder, uint64_t now_ns, bool final);
+bool cpu_encoder_pending(void *encoder);
+
+#endif
