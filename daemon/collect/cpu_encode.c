@@ -155,7 +155,7 @@ static bool add_location(struct sample *s, struct location *loc)
 static struct sample *sample_new(struct cpu_encoder *e, const struct cpu_sample_event *ev)
 {
 	unsigned n = (unsigned)ev->n_kernel + ev->n_user;
-	const uint64_t *user = ev->ips + ev->n_kernel;
+	const __u64 *user = ev->ips + ev->n_kernel;
 	struct sample *s = calloc(1, sizeof(*s) + n * sizeof(s->locations[0]));
 	bool ok = s != NULL;
 
