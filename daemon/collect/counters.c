@@ -162,8 +162,7 @@ static int counters_count(void *state, unsigned stream, unsigned cpu, struct eve
 	return 0;
 }
 
-extern const struct collector collector_counters;
-const struct collector collector_counters = {
+const struct collector counters_collector = {
 	.name = "counters",
 	.summary =
 		"memory, CPU time, pressure, disks, network interfaces; memory of busy processes",
