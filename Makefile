@@ -105,11 +105,14 @@ record: deps				## install what is missing, build, record this machine for 10 s
 	@$(MAKE) --no-print-directory all
 	$(O)/tracectl record --duration $(DURATION) $(ARGS)
 
-test: deps				## install what is missing, build, run every test (root)
+test: deps-test				## install what is missing, build, run every test (root)
 	@$(MAKE) --no-print-directory check-all
 
-deps:					## install missing Debian packages (root)
+deps:					## install the Debian packages that the build misses (root)
 	@tests/deps
+
+deps-test:				## and those that the tests miss
+	@tests/deps --test
 
 # ---- checking ----
 
@@ -119,20 +122,41 @@ check: $(UNIT)				## unit tests: no root, no kernel features
 check-root: all $(PROGS)		## integration tests: need root and BPF
 	@tests/run --integration $(O)
 
-check-all: all $(UNIT) $(PROGS)
+check-all: all $(UNIT) $(PROGS) fuzz
 	@tests/run --all $(O)
+
+check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
+	@tests/run --fuzz $(O)
 
 bench: all $(PROGS)			## cost of recording as ratios against perf (root)
 	@tests/bench/run $(O)
 
-# A coverage-guided fuzzer for every boundary, from the same sources.
-fuzz: $(patsubst %.c,$(O)/%,$(FUZZ))	## build the fuzzers
-$(O)/tests/fuzz/%: tests/fuzz/%.c $(DAEMON) $(CLI) $(BASE) | $(SKEL) $(PB_SRC)
+# A coverage-guided fuzzer for every boundary, from the same sources: clang, with
+# its own objects, of which each fuzzer takes what it needs.
+fuzz: $(FUZZ:%.c=$(O)/%)		## build the fuzzers
+
+fuzz_cflags := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(cflags)) -g -O1 \
+	-fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_LIB := $(O)/fuzz/tracer.a
+
+$(FUZZ:%.c=$(O)/%): $(O)/%: $(O)/fuzz/%.o $(FUZZ_LIB)
 	$(call say,FUZZ)
 	@mkdir -p $(@D)
-	$(Q)$(CLANG) $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(cflags)) -g -O1 \
-		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		$(filter %.c,$^) $(PB_SRC) $(libs) -o $@
+	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer $^ $(libs) -o $@
+
+$(FUZZ_LIB): $(patsubst %.c,$(O)/fuzz/%.o,$(DAEMON) $(CLI) $(BASE)) \
+		$(PB_SRC:$(O)/%.c=$(O)/fuzz/%.o)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(O)/fuzz/%.o: %.c | $(SKEL) $(PB_SRC)
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+
+$(O)/fuzz/%.o: $(O)/%.c
+	$(call say,CC)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
 analyze:				## static analysis with gcc and clang
 	$(MAKE) O=$(O)/analyze-gcc WERROR=1 CFLAGS='-O1 -fanalyzer' all
@@ -173,7 +197,7 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all record test deps check check-root check-all bench fuzz analyze format \
+.PHONY: all record test deps deps-test check check-root check-all check-fuzz bench fuzz analyze format \
 	compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
