@@ -80,10 +80,19 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 	return hdr;
 }
 
+/*
+ * A wakeup is an interrupt to this CPU and costs 1 us: ask for one while the
+ * threshold is crossed, not with every record beyond it. The band is wider
+ * than the largest record. Reserves on other CPUs may jump over it all the
+ * same; then the reader's timer finds the data.
+ */
+#define WAKEUP_BAND 4096
+
 static __always_inline __u64 wakeup_flag(void)
 {
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP
-									    : BPF_RB_NO_WAKEUP;
+	__u64 over = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) - wakeup_bytes;
+
+	return over < WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline void event_submit(void *ev)
