@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * syscalls.c - what threads do with sockets, what they wait for, and what they
+ * ask of GPU drivers: system calls as slices on the thread's track.
+ *
+ * BPF side: bpf/syscalls.bpf.c. Slices are made in syscalls_encode.c.
+ */
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf_load.h"
+#include "bpf_ring.h"
+#include "collector.h"
+#include "gpu_devices.h"
+#include "log.h"
+#include "syscalls.skel.h"
+#include "syscalls_encode.h"
+#include "syscalls_names.h"
+
+#define UNFINISHED_BATCH 64
+
+struct syscalls {
+	struct syscalls_bpf *skel;
+	struct bpf_ring *ring;
+	struct collector_env env;
+	bool compat_told;
+};
+
+static void syscalls_stop(void *state)
+{
+	struct syscalls *s = state;
+
+	if (!s)
+		return;
+	bpf_ring_free(s->ring);
+	syscalls_bpf__destroy(s->skel);
+	free(s);
+}
+
+/* Without the iterator, calls that have not returned at the end of a session are not shown. */
+static int open_and_load(struct syscalls *s, bool with_iterator, char why[WHY_LEN])
+{
+	int r;
+
+	syscalls_bpf__destroy(s->skel);
+	s->skel = syscalls_bpf__open();
+	if (!s->skel)
+		return -errno;
+	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
+	if (r < 0)
+		return r;
+	bpf_program__set_autoload(s->skel->progs.unfinished, with_iterator);
+	call_numbers((uint8_t *)s->skel->rodata->call_of_nr);
+	r = bpf_ring_resize(s->skel->obj, s->env.ring_bytes);
+	return r < 0 ? r : syscalls_bpf__load(s->skel);
+}
+
+/* The way out first: a call whose way in was seen must not miss it. */
+static int attach(struct syscalls *s)
+{
+	struct syscalls_bpf *skel = s->skel;
+
+	skel->links.syscall_exit = bpf_program__attach(skel->progs.syscall_exit);
+	if (!skel->links.syscall_exit)
+		return -errno;
+	skel->links.syscall_enter = bpf_program__attach(skel->progs.syscall_enter);
+	if (!skel->links.syscall_enter)
+		return -errno;
+	if (bpf_program__autoload(skel->progs.unfinished))
+		skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
+	return 0;
+}
+
+static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct syscalls *s;
+	int r;
+
+	if (bpf_tracepoint_args("sys_enter") == -ENOENT) {
+		strcpy(why, "the kernel has no tracepoint sys_enter: use one built with "
+			    "CONFIG_FTRACE_SYSCALLS");
+		return -ENOTSUP;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->env = *env;
+
+	r = open_and_load(s, true, why);
+	if (r < 0)
+		r = open_and_load(s, false, why);
+	if (r == -ENOTSUP)
+		goto fail; /* no BTF; `why` says so */
+	if (r == 0)
+		r = bpf_ring_open(s->skel->obj, &s->ring);
+	if (r == 0) {
+		(void)gpu_majors_read(s->skel->bss->gpu_class); /* the fixed ones are set anyway */
+		r = attach(s);
+	}
+	if (r < 0) {
+		bpf_load_explain(r, "syscalls: BPF programs", why, WHY_LEN);
+		goto fail;
+	}
+
+	*ret_state = s;
+	return 0;
+
+fail:
+	syscalls_stop(s);
+	return r;
+}
+
+static int syscalls_drain(void *state, uint64_t horizon_ns, unsigned budget)
+{
+	struct syscalls *s = state;
+
+	return bpf_ring_drain(s->ring, horizon_ns, budget, s->env.sink, s->env.sink_ctx);
+}
+
+static int syscalls_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
+{
+	struct syscalls *s = state;
+
+	return bpf_ring_count(s->ring, stream, cpu, ret);
+}
+
+static struct bpf_object *syscalls_object(void *state)
+{
+	struct syscalls *s = state;
+
+	return s->skel->obj;
+}
+
+static void syscalls_exclude(void *state, const uint32_t *tgids, size_t n)
+{
+	struct syscalls *s = state;
+
+	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
+		__atomic_store_n(&s->skel->bss->own_tgids[i], i < n ? tgids[i] : 0,
+				 __ATOMIC_RELAXED);
+}
+
+/* Drivers come and go: NVIDIA's get a major number when their module is loaded. */
+static void refresh_majors(struct syscalls *s)
+{
+	uint8_t class[SYSCALLS_MAX_MAJOR];
+
+	if (gpu_majors_read(class) == 0 && memcmp(class, s->skel->bss->gpu_class, sizeof(class)))
+		memcpy(s->skel->bss->gpu_class, class, sizeof(class));
+}
+
+static void syscalls_tick(void *state, uint64_t now_ns)
+{
+	struct syscalls *s = state;
+
+	(void)now_ns;
+	refresh_majors(s);
+	if (s->skel->bss->n_compat && !s->compat_told) {
+		s->compat_told = true;
+		log_info("syscalls: calls of 32-bit programs are not shown");
+	}
+}
+
+static int syscalls_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
+{
+	struct syscalls *s = state;
+	struct syscalls_event batch[UNFINISHED_BATCH];
+	size_t have = 0; /* bytes */
+	ssize_t n;
+	int fd, r = 0;
+
+	if (!s->skel->links.unfinished)
+		return 0;
+	fd = bpf_iter_create(bpf_link__fd(s->skel->links.unfinished));
+	if (fd < 0)
+		return -errno;
+
+	for (;;) {
+		size_t whole;
+
+		n = read(fd, (char *)batch + have, sizeof(batch) - have);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0) {
+			r = n < 0 ? -errno : 0;
+			break;
+		}
+		have += (size_t)n;
+		whole = have / sizeof(batch[0]);
+		for (size_t i = 0; i < whole; i++) {
+			if (batch[i].call.enter_ns >= end_ns)
+				continue;
+			batch[i].hdr.time_ns = end_ns;
+			if (syscalls_valid(&batch[i].hdr, sizeof(batch[i])))
+				fn(fn_ctx, &batch[i].hdr, sizeof(batch[i]));
+		}
+		have -= whole * sizeof(batch[0]);
+		memmove(batch, batch + whole, have);
+	}
+	close(fd);
+	return r;
+}
+
+const struct collector syscalls_collector = {
+	.name = "syscalls",
+	.summary = "network system calls, waits for descriptors, ioctls of GPU devices",
+	.start = syscalls_start,
+	.stop = syscalls_stop,
+	.drain = syscalls_drain,
+	.count = syscalls_count,
+	.object = syscalls_object,
+	.tick = syscalls_tick,
+	.exclude = syscalls_exclude,
+	.unfinished = syscalls_unfinished,
+	.valid = syscalls_valid,
+	.encoder_new = syscalls_encoder_new,
+	.encoder_free = syscalls_encoder_free,
+	.encode = syscalls_encode,
+};
