@@ -123,7 +123,11 @@ check-root: all $(PROGS)		## integration tests: need root and BPF
 	@tests/run --integration $(O)
 
 check-all: all $(UNIT) $(PROGS) fuzz
-	@tests/run --all $(O)
+	@tests/run --unit --integration --fuzz $(O)
+
+# Without the fuzzers, which have sanitizers of their own.
+check-unit-root: all $(UNIT) $(PROGS)
+	@tests/run --unit --integration $(O)
 
 check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
 	@tests/run --fuzz $(O)
@@ -197,8 +201,8 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all record test deps deps-test check check-root check-all check-fuzz bench fuzz analyze format \
-	compile_commands.json install uninstall clean help
+.PHONY: all record test deps deps-test check check-root check-all check-unit-root check-fuzz \
+	bench fuzz analyze format compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
