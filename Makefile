@@ -88,6 +88,8 @@ $(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen object $(@:.skel.h=.linked.o) $<
 	$(Q)$(BPFTOOL) gen skeleton $(@:.skel.h=.linked.o) name $*_bpf > $@
 
+skeletons: $(SKEL)			## the BPF part alone
+
 $(O)/proto/%.pb-c.c: proto/%.proto
 	$(call say,PROTO)
 	@mkdir -p $(@D)
@@ -201,7 +203,7 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all record test deps deps-test check check-root check-all check-unit-root check-fuzz \
+.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-fuzz \
 	bench fuzz analyze format compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
