@@ -20,7 +20,8 @@
 struct event_loop;
 struct symbolizer;
 
-#define BUILD_ID_MAX 40 /* bytes; longer or shorter than 8 is not a build id */
+#define BUILD_ID_MIN 8 /* bytes; what is shorter or longer is not a build id */
+#define BUILD_ID_MAX 40
 
 /* One file of code, or a stand-in for one: "kernel", "[vdso]", "[anon:exec]". */
 struct module {
@@ -92,12 +93,12 @@ void location_release(struct location *loc);
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns);
 
 struct symbolizer_stats {
-	uint64_t n_files;	/* modules with a file behind them, now */
+	uint64_t n_files;	 /* modules with a file behind them, now */
 	uint64_t n_files_failed; /* not readable as code, or cost a worker; since the start */
-	uint64_t n_locations;	/* now */
+	uint64_t n_locations;	 /* now */
 	uint64_t n_worker_restarts;
 	uint64_t n_over_cap; /* locations left without a name since too many were waiting */
-	bool kernel_hidden; /* kptr_restrict or no CAP_SYSLOG */
+	bool kernel_hidden;  /* kptr_restrict or no CAP_SYSLOG */
 };
 void symbolizer_stats(const struct symbolizer *sym, struct symbolizer_stats *ret);
 

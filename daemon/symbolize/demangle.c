@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demangle.c - what a symbol is called in the language it was written in. */
+#include "demangle.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+
+#include "base/text.h"
+
+#define ELLIPSIS "\xe2\x80\xa6"
+#define PLT	 "@plt"
+
+/*
+ * Above this libiberty refuses (the limit of its recursion); with the limit
+ * off, the stack it uses grows with the length: 64 bytes for each byte of the
+ * name at once, and some hundred for each level of nesting.
+ */
+#define MAX_MANGLED 4096
+
+struct out {
+	char *dst;
+	size_t len;
+	bool cut;
+};
+
+static void append(const char *s, size_t len, void *opaque)
+{
+	struct out *out = opaque;
+
+	if (len > DEMANGLE_MAX - out->len) {
+		len = DEMANGLE_MAX - out->len;
+		out->cut = true;
+	}
+	memcpy(out->dst + out->len, s, len);
+	out->len += len;
+}
+
+static bool try_rust(const char *name, struct out *out)
+{
+	out->len = 0;
+	out->cut = false;
+	return rust_demangle_callback(name, DMGL_NO_OPTS, append, out) != 0;
+}
+
+static bool try_cxx(const char *name, struct out *out, int options)
+{
+	out->len = 0;
+	out->cut = false;
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_ANSI | options, append, out) !=
+	       0;
+}
+
+static bool looks_mangled(const char *name)
+{
+	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 ||
+	       strncmp(name, "_GLOBAL_", 8) == 0;
+}
+
+/* Rust first: a legacy Rust name is a well-formed C++ name, but for its hash. */
+static bool readable(const char *name, size_t len, struct out *out)
+{
+	if (!looks_mangled(name) || len > MAX_MANGLED)
+		return false;
+	return try_rust(name, out) || try_cxx(name, out, 0) ||
+	       try_cxx(name, out, DMGL_NO_RECURSE_LIMIT);
+}
+
+size_t demangle(char dst[DEMANGLE_MAX + 1], const char *name)
+{
+	char raw[MAX_MANGLED + 1], result[DEMANGLE_MAX], utf8[3 * DEMANGLE_MAX + 1];
+	struct out out = { .dst = result };
+	size_t len = strnlen(name, MAX_MANGLED + 1), room = DEMANGLE_MAX;
+	const char *at = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+	const char *suffix = at && strncmp(at, PLT, sizeof(PLT)) == 0 ? PLT : "";
+
+	if (at)
+		len = (size_t)(at - name);
+	memcpy(raw, name, len <= MAX_MANGLED ? len : MAX_MANGLED);
+	raw[len <= MAX_MANGLED ? len : MAX_MANGLED] = '\0';
+
+	if (!readable(raw, len, &out)) {
+		out.len = 0;
+		out.cut = false;
+		append(raw, strlen(raw), &out);
+	}
+
+	len = text_utf8(utf8, sizeof(utf8), result, out.len);
+	room -= strlen(suffix);
+	if (!out.cut && len <= room) {
+		memcpy(dst, utf8, len + 1);
+	} else {
+		room -= strlen(ELLIPSIS);
+		len = text_utf8(dst, room + 1, utf8, len);
+		len += strlen(strcpy(dst + len, ELLIPSIS));
+	}
+	return len + strlen(strcpy(dst + len, suffix));
+}

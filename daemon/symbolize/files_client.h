@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_client.h - the daemon's end of the worker: requests go out, answers
+ * come in, and when the worker dies or hangs the file that did it is named.
+ *
+ * Never waits. Knows batches of offsets, not modules or locations.
+ */
+#ifndef FILES_CLIENT_H
+#define FILES_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "files_protocol.h"
+
+struct event_loop;
+struct files_client;
+
+/* One question. The owner keeps it, and `fd` open, until it is done. */
+struct files_batch {
+	TAILQ_ENTRY(files_batch) link;
+	uint64_t file_id;
+	int fd; /* -1: perhaps the worker still has the file */
+	uint32_t n;
+	uint64_t offsets[FILES_BATCH_MAX];
+	/* the client's: */
+	uint32_t seq;
+	unsigned n_kills;
+};
+
+enum files_result {
+	FILES_RESULT_OK,
+	FILES_RESULT_BROKEN,	/* the file cannot be read as code */
+	FILES_RESULT_GONE,	/* no descriptor, and the worker no longer has the file */
+	FILES_RESULT_KILLER,	/* the worker died of this file, or hung */
+	FILES_RESULT_NO_WORKER, /* none can be had; ask again much later */
+};
+
+/* The batch is done. `reply` is NULL but for FILES_RESULT_OK. May submit more. */
+typedef void files_done_fn(void *ctx, struct files_batch *batch, enum files_result result,
+			   struct files_reply *reply);
+
+/* Starts the worker. That it cannot be started is no failure here. */
+int files_client_new(files_done_fn *done, void *ctx, struct files_client **ret);
+/* From here on answers are read. */
+int files_client_start(struct files_client *c, struct event_loop *loop);
+/* Ends the worker. Batches that are not done end as FILES_RESULT_NO_WORKER. */
+void files_client_free(struct files_client *c);
+
+void files_client_submit(struct files_client *c, struct files_batch *batch);
+/* Enough is on its way: whoever waits fills larger batches. */
+bool files_client_busy(const struct files_client *c);
+
+/* About once a second. */
+void files_client_collect(struct files_client *c, uint64_t now_ns);
+
+pid_t files_client_pid(const struct files_client *c); /* 0: none now */
+uint64_t files_client_restarts(const struct files_client *c);
+
+#endif

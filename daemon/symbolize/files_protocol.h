@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_protocol.h - what the daemon and its worker say to each other.
+ *
+ * One request, one reply, in order, each one message of a SOCK_SEQPACKET socket
+ * pair, in the byte order of the machine. A request carries the file as a
+ * descriptor, so the worker need not remember anything: what it has kept only
+ * saves time. The worker reads hostile files and may have been taken over: the
+ * daemon checks each reply as a whole before it looks inside.
+ */
+#ifndef FILES_PROTOCOL_H
+#define FILES_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "demangle.h"
+#include "symbolizer.h"
+
+#define FILES_BATCH_MAX	  64 /* offsets in one request */
+#define FILES_REQUEST_MAX sizeof(struct files_request)
+#define FILES_REPLY_MAX                    \
+	(sizeof(struct files_reply_head) + \
+	 FILES_BATCH_MAX * (sizeof(struct files_entry_head) + DEMANGLE_MAX))
+
+/* Sent without the offsets that are not used. */
+struct files_request {
+	uint64_t file_id;
+	uint32_t seq;
+	uint32_t n;
+	uint64_t offsets[FILES_BATCH_MAX]; /* in the file */
+};
+
+enum files_status {
+	FILES_READY = 1,  /* the worker's first message, with nothing in it */
+	FILES_OK = 2,	  /* one entry for each offset */
+	FILES_BROKEN = 3, /* not a file that can be read; no entries */
+	FILES_GONE = 4,	  /* came without a descriptor, and is not kept; no entries */
+};
+
+struct files_reply_head {
+	uint64_t file_id;
+	uint32_t seq;
+	uint32_t n;
+	uint8_t status;
+	uint8_t build_id_len;
+	uint8_t build_id[BUILD_ID_MAX];
+	uint8_t zero[6];
+};
+
+#define FILES_HAS_VADDR	 1
+#define FILES_HAS_SYMBOL 2
+
+/* The name follows, without a NUL. */
+struct files_entry_head {
+	uint64_t vaddr;	 /* 0 without FILES_HAS_VADDR */
+	uint64_t symbol; /* its start; 0 without FILES_HAS_SYMBOL */
+	uint16_t name_len;
+	uint8_t flags;
+	uint8_t zero[5];
+};
+
+_Static_assert(sizeof(struct files_reply_head) == 64, "no holes");
+_Static_assert(sizeof(struct files_entry_head) == 24, "no holes");
+
+/* ---- worker ---- */
+
+struct files_writer {
+	uint8_t bytes[FILES_REPLY_MAX];
+	size_t len;
+};
+
+void files_reply_begin(struct files_writer *w, const struct files_reply_head *head);
+/* Fits as often as a request has offsets. `name_len` <= DEMANGLE_MAX, 0 = no symbol. */
+void files_reply_add(struct files_writer *w, const struct files_entry_head *entry,
+		     const char *name);
+
+/* ---- daemon ---- */
+
+struct files_reply {
+	struct files_reply_head head;
+	const uint8_t *entries; /* in the message */
+	size_t len;
+};
+
+struct files_entry {
+	struct files_entry_head head;
+	const char *name; /* in the message; head.name_len bytes */
+};
+
+/*
+ * 0, or -EBADMSG: too short or long, counts that do not fit, unknown status or
+ * flags, a build id or name that cannot be.
+ */
+int files_reply_decode(const void *msg, size_t len, struct files_reply *ret);
+/* The entries one after the other, head.n times. */
+void files_reply_next(struct files_reply *reply, struct files_entry *ret);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_worker.c - the process without privileges that reads traced files.
+ *
+ * Serves one request after the other: reads the file's tables unless it has
+ * them, answers with names. Whatever goes wrong with a file may end this
+ * process; the daemon knows which file it was and starts a new one.
+ */
+#include "files_worker.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "demangle.h"
+#include "elf_symbols.h"
+#include "files_protocol.h"
+#include "files_sandbox.h"
+
+/* What a kept file takes besides its tables. */
+#define FILE_OVERHEAD_BYTES 256
+
+struct file {
+	TAILQ_ENTRY(file) link;
+	uint64_t id;
+	struct elf_symbols *symbols;
+	size_t bytes;
+};
+
+TAILQ_HEAD(files, file);
+
+struct worker {
+	struct hash *by_id;
+	struct files files; /* most recently used first */
+	size_t bytes;
+	struct files_writer reply;
+};
+
+static void forget(struct worker *w, struct file *f)
+{
+	hash_remove_u64(w->by_id, f->id);
+	TAILQ_REMOVE(&w->files, f, link);
+	w->bytes -= f->bytes;
+	elf_symbols_free(f->symbols);
+	free(f);
+}
+
+static int load(struct worker *w, uint64_t id, int fd, struct file **ret)
+{
+	struct file *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->id = id;
+	r = elf_symbols_load(fd, &f->symbols);
+	if (r == 0)
+		r = hash_set_u64(w->by_id, id, f);
+	if (r < 0) {
+		elf_symbols_free(f->symbols);
+		free(f);
+		return r;
+	}
+	f->bytes = elf_symbols_bytes(f->symbols) + FILE_OVERHEAD_BYTES;
+	w->bytes += f->bytes;
+	TAILQ_INSERT_HEAD(&w->files, f, link);
+	while (w->bytes > FILES_KEEP_BYTES && TAILQ_LAST(&w->files, files) != f)
+		forget(w, TAILQ_LAST(&w->files, files));
+	*ret = f;
+	return 0;
+}
+
+static void add_entry(struct worker *w, const struct elf_symbols *symbols, uint64_t offset)
+{
+	struct files_entry_head e = { 0 };
+	char name[DEMANGLE_MAX + 1];
+	const char *raw = NULL;
+
+	if (elf_symbols_vaddr(symbols, offset, &e.vaddr)) {
+		e.flags |= FILES_HAS_VADDR;
+		raw = elf_symbols_find(symbols, e.vaddr, &e.symbol);
+	}
+	if (raw)
+		e.name_len = (uint16_t)demangle(name, raw);
+	if (e.name_len)
+		e.flags |= FILES_HAS_SYMBOL;
+	else
+		e.symbol = 0;
+	files_reply_add(&w->reply, &e, name);
+}
+
+static void serve(struct worker *w, const struct files_request *req, int fd)
+{
+	struct files_reply_head head = { .file_id = req->file_id, .seq = req->seq };
+	struct file *f = hash_get_u64(w->by_id, req->file_id);
+	const uint8_t *build_id;
+	size_t build_id_len;
+	int r = 0;
+
+	if (f) {
+		TAILQ_REMOVE(&w->files, f, link);
+		TAILQ_INSERT_HEAD(&w->files, f, link);
+	} else if (fd >= 0) {
+		r = load(w, req->file_id, fd, &f);
+	}
+	if (!f) {
+		head.status = r < 0 ? FILES_BROKEN : FILES_GONE;
+		files_reply_begin(&w->reply, &head);
+		return;
+	}
+	head.status = FILES_OK;
+	head.n = req->n;
+	build_id = elf_symbols_build_id(f->symbols, &build_id_len);
+	if (build_id)
+		memcpy(head.build_id, build_id, build_id_len);
+	head.build_id_len = (uint8_t)build_id_len;
+	files_reply_begin(&w->reply, &head);
+	for (uint32_t i = 0; i < req->n; i++)
+		add_entry(w, f->symbols, req->offsets[i]);
+}
+
+/* Unhandled, SIGALRM ends the process, also out of a read that hangs in FUSE. */
+static void set_deadline(int seconds)
+{
+	struct itimerval t = { .it_value.tv_sec = seconds };
+
+	(void)setitimer(ITIMER_REAL, &t, NULL);
+}
+
+/* The size of the request, 0 when the daemon is gone. `*ret_fd` is -1 if none came. */
+static ssize_t receive(int sock, struct files_request *req, int *ret_fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = req, .iov_len = sizeof(*req) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *c;
+	ssize_t n;
+
+	do {
+		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0)
+		return n;
+	*ret_fd = -1;
+	c = CMSG_FIRSTHDR(&msg);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+	return n;
+}
+
+static int answer(int sock, const struct files_writer *reply)
+{
+	struct iovec iov = { .iov_base = (void *)reply->bytes, .iov_len = reply->len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	do {
+		n = sendmsg(sock, &msg, MSG_NOSIGNAL);
+	} while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+/* Returns when the daemon has closed its end, or is not who it should be. */
+static int run(struct worker *w, int sock)
+{
+	struct files_reply_head ready = { .status = FILES_READY };
+	struct files_request req;
+	const size_t head_len = offsetof(struct files_request, offsets);
+	int r, fd;
+
+	files_reply_begin(&w->reply, &ready);
+	r = answer(sock, &w->reply);
+	while (r == 0) {
+		ssize_t n = receive(sock, &req, &fd);
+
+		if (n <= 0)
+			return 0;
+		if ((size_t)n < head_len || req.n > FILES_BATCH_MAX ||
+		    (size_t)n != head_len + req.n * sizeof(req.offsets[0]))
+			return -EBADMSG;
+		set_deadline(FILES_DEADLINE_S);
+		serve(w, &req, fd);
+		set_deadline(0); /* the daemon may take its time to read */
+		if (fd >= 0)
+			close(fd);
+		r = answer(sock, &w->reply);
+	}
+	return r;
+}
+
+static bool is_our_socket(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(int);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
+__attribute__((constructor)) static void become_the_worker(void)
+{
+	static struct worker w;
+
+	if (strcmp(program_invocation_name, FILES_WORKER_NAME) != 0 ||
+	    !is_our_socket(FILES_WORKER_FD))
+		return;
+	TAILQ_INIT(&w.files);
+	if (hash_new(&w.by_id) < 0 || files_sandbox_enter(FILES_WORKER_FD) < 0 ||
+	    run(&w, FILES_WORKER_FD) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_SUCCESS);
+}

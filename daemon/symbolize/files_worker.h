@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * files_worker.h - the process without privileges that reads traced files.
+ *
+ * Nothing is called from here: a program that links files_worker.c and is
+ * executed under the name FILES_WORKER_NAME, with a socket of its parent as
+ * descriptor FILES_WORKER_FD, is the worker before main() begins. So every
+ * program with a symbolizer can start one by executing itself: it gets an
+ * address space of its own, without the rings, maps and secrets of the daemon,
+ * and with a new layout each time.
+ */
+#ifndef FILES_WORKER_H
+#define FILES_WORKER_H
+
+#define FILES_WORKER_NAME "tracer-files"
+#define FILES_WORKER_FD	  3
+
+/* The worker ends itself when it is busy with one request for longer. */
+#define FILES_DEADLINE_S 5
+
+/* Room for tables; what was used longest ago goes first. */
+#define FILES_KEEP_BYTES (128u << 20)
+
+#endif

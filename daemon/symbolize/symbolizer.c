@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbolizer.c - from an address to a name, off the hot path.
+ *
+ * Locations live in location_store.c, files in modules.c, the worker behind
+ * files_client.c, the kernel's symbols in kallsyms.c. Here is what joins them:
+ * the queue of locations that wait for the worker's answer.
+ */
+#include "symbolizer.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "files_client.h"
+#include "kallsyms.h"
+#include "location_store.h"
+#include "modules.h"
+
+#define KALLSYMS_PATH "/proc/kallsyms"
+
+/*
+ * About 200 bytes each, so 50 MB. A busy machine shows some ten thousand places
+ * in a minute.
+ */
+#define MAX_UNUSED_LOCATIONS (256u * 1024)
+
+/* Beyond that a location goes without a name: the worker cannot keep up. */
+#define MAX_WAITING (128u * 1024)
+
+#define MAX_BASENAME 255 /* bytes, NAME_MAX */
+#define MAX_VDSO     (64u << 10)
+
+struct symbolizer {
+	struct modules *modules;
+	struct location_store *locations;
+	struct files_client *client;
+
+	struct module_list work; /* modules with waiting locations, next one first */
+	size_t n_waiting;
+	bool is_asking;
+
+	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
+	bool kallsyms_tried;
+	struct code_module *kernel, *vdso;
+
+	uint64_t n_files_failed, n_over_cap;
+};
+
+/* What was asked in one batch, and for whom. */
+struct question {
+	struct files_batch batch; /* first */
+	struct code_module *module;
+	struct location_entry *locations[FILES_BATCH_MAX];
+};
+
+static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
+		    struct files_reply *reply);
+
+static void on_location_gone(void *ctx, const struct module *module)
+{
+	(void)ctx;
+	((struct code_module *)module)->n_locations--;
+}
+
+int symbolizer_new(struct symbolizer **ret)
+{
+	struct symbolizer *sym = calloc(1, sizeof(*sym));
+	int r;
+
+	if (!sym)
+		return -ENOMEM;
+	TAILQ_INIT(&sym->work);
+	r = modules_new(&sym->modules);
+	if (r == 0)
+		r = location_store_new(on_location_gone, sym, &sym->locations);
+	if (r == 0)
+		r = files_client_new(on_done, sym, &sym->client);
+	if (r < 0)
+		goto fail;
+	r = -ENOMEM;
+	sym->kernel = modules_by_name(sym->modules, MODULE_KERNEL, "kernel");
+	if (!sym->kernel)
+		goto fail;
+	*ret = sym;
+	return 0;
+
+fail:
+	symbolizer_free(sym);
+	return r;
+}
+
+static void load_kallsyms(struct symbolizer *sym)
+{
+	int r;
+
+	if (sym->kallsyms_tried)
+		return;
+	sym->kallsyms_tried = true;
+	r = kallsyms_new(KALLSYMS_PATH, boot_ns(), &sym->kallsyms);
+	if (r < 0)
+		log_warn("symbols: cannot read %s: %s; functions of the kernel stay without names",
+			 KALLSYMS_PATH, strerror(-r));
+}
+
+int symbolizer_start(struct symbolizer *sym, struct event_loop *loop)
+{
+	load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
+	return files_client_start(sym->client, loop);
+}
+
+pid_t symbolizer_worker_pid(const struct symbolizer *sym)
+{
+	return files_client_pid(sym->client);
+}
+
+/* ---- modules ---- */
+
+int symbolizer_module(struct symbolizer *sym, int fd, const char *path, struct module **ret)
+{
+	struct code_module *m;
+	int r;
+
+	r = modules_by_file(sym->modules, fd, path, &m);
+	if (r == -EINVAL) {
+		m = modules_by_name(sym->modules, MODULE_PSEUDO, path);
+		r = m ? 0 : -ENOMEM;
+	}
+	if (r < 0)
+		return r;
+	*ret = &m->pub;
+	return 0;
+}
+
+struct module *symbolizer_pseudo_module(struct symbolizer *sym, const char *name)
+{
+	struct code_module *m = modules_by_name(sym->modules, MODULE_PSEUDO, name);
+
+	return m ? &m->pub : NULL;
+}
+
+/* How long the kernel's image is, by its own headers; 0: there is none. */
+static size_t vdso_size(const uint8_t *image)
+{
+	const ElfW(Ehdr) *eh = (const void *)image;
+	size_t size;
+
+	if (!image || memcmp(image, ELFMAG, SELFMAG) != 0)
+		return 0;
+	size = eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize;
+	for (size_t i = 0; i < eh->e_phnum; i++) {
+		const ElfW(Phdr) *ph = (const void *)(image + eh->e_phoff + i * eh->e_phentsize);
+
+		if (ph->p_type == PT_LOAD && size < ph->p_offset + ph->p_filesz)
+			size = ph->p_offset + ph->p_filesz;
+	}
+	return size <= MAX_VDSO ? size : 0;
+}
+
+static int vdso_file(void)
+{
+	const uint8_t *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+	size_t size = vdso_size(image);
+	int fd;
+
+	if (size == 0)
+		return -ENOENT;
+	fd = memfd_create("vdso", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, image, size, 0) != (ssize_t)size ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0) {
+		close(fd);
+		return -EIO;
+	}
+	return fd;
+}
+
+struct module *symbolizer_vdso(struct symbolizer *sym)
+{
+	int fd;
+
+	if (sym->vdso)
+		return &sym->vdso->pub;
+	fd = vdso_file();
+	if (fd < 0 || modules_by_file(sym->modules, fd, "[vdso]", &sym->vdso) < 0)
+		sym->vdso = modules_by_name(sym->modules, MODULE_PSEUDO, "[vdso]");
+	if (!sym->vdso)
+		return NULL;
+	module_hold(&sym->vdso->pub); /* kept here: it must not go */
+	return &sym->vdso->pub;
+}
+
+/* ---- the queue ---- */
+
+/* "[libfoo.so+0x1234]" */
+static void name_by_offset(struct location_entry *e, uint64_t rel_pc)
+{
+	const char *path = e->pub.module->path, *base = strrchr(path, '/');
+	char name[MAX_BASENAME + 1], text[MAX_BASENAME + 32];
+	size_t len;
+
+	base = base && base[1] ? base + 1 : path;
+	len = strlen(base);
+	if (len > 2 && base[0] == '[' && base[len - 1] == ']') {
+		base++;
+		len -= 2;
+	}
+	(void)text_utf8(name, sizeof(name), base, len);
+	snprintf(text, sizeof(text), "[%s+0x%llx]", name, (unsigned long long)rel_pc);
+	location_set_text(e, rel_pc, text);
+}
+
+static struct location_entry *take_waiting(struct symbolizer *sym, struct code_module *m)
+{
+	struct location_entry *e = TAILQ_FIRST(&m->waiting);
+
+	if (!e)
+		return NULL;
+	TAILQ_REMOVE(&m->waiting, e, link);
+	sym->n_waiting--;
+	return e;
+}
+
+/* All that wait for this module go without a name. */
+static void give_up_waiting(struct symbolizer *sym, struct code_module *m)
+{
+	struct location_entry *e;
+
+	if (TAILQ_EMPTY(&m->waiting))
+		return;
+	while ((e = take_waiting(sym, m))) {
+		name_by_offset(e, e->key);
+		m->n_busy--;
+		location_release(&e->pub);
+	}
+	TAILQ_REMOVE(&sym->work, m, work_link);
+}
+
+/* Asks about up to a batch of what waits for the next module. False: out of memory. */
+static bool ask_next(struct symbolizer *sym)
+{
+	struct code_module *m = TAILQ_FIRST(&sym->work);
+	struct question *q = calloc(1, sizeof(*q));
+	struct location_entry *e;
+
+	if (!q) {
+		give_up_waiting(sym, m);
+		return false;
+	}
+	modules_touch(m);
+	q->module = m;
+	q->batch.file_id = m->pub.id;
+	q->batch.fd = m->fd;
+	while (q->batch.n < FILES_BATCH_MAX && (e = take_waiting(sym, m))) {
+		q->locations[q->batch.n] = e;
+		q->batch.offsets[q->batch.n++] = e->key;
+	}
+	TAILQ_REMOVE(&sym->work, m, work_link);
+	if (!TAILQ_EMPTY(&m->waiting))
+		TAILQ_INSERT_TAIL(&sym->work, m, work_link);
+	files_client_submit(sym->client, &q->batch);
+	return true;
+}
+
+/* Also comes here again from on_done() when a batch is done at once. */
+static void ask(struct symbolizer *sym)
+{
+	if (sym->is_asking)
+		return;
+	sym->is_asking = true;
+	while (!TAILQ_EMPTY(&sym->work) && !files_client_busy(sym->client))
+		if (!ask_next(sym))
+			break;
+	sym->is_asking = false;
+}
+
+static void fail_module(struct symbolizer *sym, struct code_module *m, const char *why)
+{
+	char path[256];
+
+	if (m->is_failed)
+		return;
+	m->is_failed = true;
+	sym->n_files_failed++;
+	(void)text_printable(path, sizeof(path), m->pub.path, strlen(m->pub.path));
+	log_info("symbols: %s: %s; its functions stay without names", path, why);
+	give_up_waiting(sym, m);
+}
+
+static void take_names(struct question *q, struct files_reply *reply)
+{
+	struct module *m = &q->module->pub;
+
+	if (!m->build_id_len && reply->head.build_id_len) {
+		memcpy(m->build_id, reply->head.build_id, reply->head.build_id_len);
+		m->build_id_len = reply->head.build_id_len;
+	}
+	for (uint32_t i = 0; i < q->batch.n; i++) {
+		struct location_entry *e = q->locations[i];
+		struct files_entry entry;
+		uint64_t rel_pc;
+
+		files_reply_next(reply, &entry);
+		rel_pc = entry.head.flags & FILES_HAS_VADDR ? entry.head.vaddr : e->key;
+		if (entry.head.flags & FILES_HAS_SYMBOL)
+			location_set_symbol(e, rel_pc, entry.head.symbol, entry.name,
+					    entry.head.name_len);
+		else
+			name_by_offset(e, rel_pc);
+	}
+}
+
+static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
+		    struct files_reply *reply)
+{
+	struct symbolizer *sym = ctx;
+	struct question *q = (struct question *)batch;
+	struct code_module *m = q->module;
+
+	if (result == FILES_RESULT_OK)
+		take_names(q, reply);
+	else if (result == FILES_RESULT_BROKEN)
+		fail_module(sym, m, "not a readable ELF file");
+	else if (result == FILES_RESULT_KILLER)
+		fail_module(sym, m, "the worker that read it died or hung");
+
+	for (uint32_t i = 0; i < batch->n; i++) {
+		struct location_entry *e = q->locations[i];
+
+		if (!e->pub.ready)
+			name_by_offset(e, e->key);
+		location_release(&e->pub);
+	}
+	m->n_busy -= batch->n;
+	if (m->is_failed && m->n_busy == 0)
+		modules_close(m);
+	free(q);
+	ask(sym);
+}
+
+static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct location_entry *e)
+{
+	if (TAILQ_EMPTY(&m->waiting))
+		TAILQ_INSERT_TAIL(&sym->work, m, work_link);
+	location_hold(&e->pub);
+	TAILQ_INSERT_TAIL(&m->waiting, e, link);
+	m->n_busy++;
+	sym->n_waiting++;
+	ask(sym);
+}
+
+/* ---- locations ---- */
+
+static bool is_jit(const char *name)
+{
+	return strncmp(name, "[anon", 5) == 0 || strncmp(name, "[jit", 4) == 0;
+}
+
+struct location *symbolizer_locate(struct symbolizer *sym, struct module *module,
+				   uint64_t file_offset)
+{
+	struct code_module *m = (struct code_module *)module;
+	enum location_kind kind = LOCATION_NATIVE;
+	uint64_t key = file_offset;
+	struct location_entry *e;
+
+	if (m->type != MODULE_FILE) {
+		key = 0; /* its addresses mean nothing: one location, so that stacks fold */
+		kind = is_jit(module->path) ? LOCATION_JIT : LOCATION_NATIVE;
+	}
+	e = location_store_get(sym->locations, module, key);
+	if (e)
+		return &e->pub;
+	e = location_store_add(sym->locations, module, key, kind);
+	if (!e)
+		return NULL;
+	m->n_locations++;
+
+	if (m->type != MODULE_FILE) {
+		location_set_text(e, 0, module->path);
+	} else if (m->is_failed) {
+		name_by_offset(e, file_offset);
+	} else if (sym->n_waiting >= MAX_WAITING) {
+		sym->n_over_cap++;
+		name_by_offset(e, file_offset);
+	} else {
+		wait_for_name(sym, m, e);
+	}
+	return &e->pub;
+}
+
+static bool find_kernel_symbol(struct symbolizer *sym, uint64_t addr, struct kallsyms_symbol *ret)
+{
+	load_kallsyms(sym);
+	if (!sym->kallsyms)
+		return false;
+	return kallsyms_find(sym->kallsyms, addr, ret) ||
+	       (kallsyms_reload(sym->kallsyms, boot_ns()) &&
+		kallsyms_find(sym->kallsyms, addr, ret));
+}
+
+/* One location for each function: where in it does not matter to anybody yet. */
+struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr)
+{
+	struct kallsyms_symbol s = { 0 };
+	struct code_module *m = sym->kernel;
+	struct location_entry *e;
+	uint64_t key = 0, stext;
+	bool found = find_kernel_symbol(sym, addr, &s);
+
+	if (found && *s.module)
+		m = modules_by_name(sym->modules, MODULE_KERNEL, s.module);
+	if (!m)
+		return NULL;
+	if (found) /* after a reload there may be another function at this address */
+		key = hash_bytes(s.name, strlen(s.name), s.start) | 1;
+	e = location_store_get(sym->locations, &m->pub, key);
+	if (e)
+		return &e->pub;
+	e = location_store_add(sym->locations, &m->pub, key, LOCATION_KERNEL);
+	if (!e)
+		return NULL;
+	m->n_locations++;
+	if (!found) {
+		location_set_text(e, 0, "[kernel]");
+		return &e->pub;
+	}
+	stext = kallsyms_stext(sym->kallsyms);
+	location_set_symbol(e, stext && s.start >= stext ? s.start - stext : 0, key, s.name,
+			    strlen(s.name));
+	return &e->pub;
+}
+
+/* ---- housekeeping ---- */
+
+void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
+{
+	bool crowded;
+
+	files_client_collect(sym->client, now_ns);
+	ask(sym);
+	crowded = modules_collect(sym->modules, now_ns);
+	location_store_trim(sym->locations, crowded ? 0 : MAX_UNUSED_LOCATIONS);
+}
+
+void symbolizer_stats(const struct symbolizer *sym, struct symbolizer_stats *ret)
+{
+	*ret = (struct symbolizer_stats){
+		.n_files = modules_n_files(sym->modules),
+		.n_files_failed = sym->n_files_failed,
+		.n_locations = location_store_count(sym->locations),
+		.n_worker_restarts = files_client_restarts(sym->client),
+		.n_over_cap = sym->n_over_cap,
+		.kernel_hidden =
+			sym->kallsyms_tried && (!sym->kallsyms || kallsyms_hidden(sym->kallsyms)),
+	};
+}
+
+void symbolizer_free(struct symbolizer *sym)
+{
+	if (!sym)
+		return;
+	files_client_free(sym->client);
+	location_store_free(sym->locations);
+	modules_free(sym->modules);
+	kallsyms_free(sym->kallsyms);
+	free(sym);
+}
