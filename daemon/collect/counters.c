@@ -125,7 +125,6 @@ static int counters_session_open(void *state, const struct trace_config *config,
 	struct counters *c = state;
 	int r;
 
-	why[0] = 0;
 	if (slot >= EVENT_MAX_STREAMS)
 		return -EINVAL;
 	c->interval_ms[slot] =
