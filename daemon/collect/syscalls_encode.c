@@ -107,10 +107,11 @@ static void add_string(struct slice *s, const char *name, const char *v)
 
 static void add_socket(struct slice *s, const struct syscalls_call *call)
 {
+	const char *protocol = call_protocol(call, s->protocol);
 	bool has_peer = call_peer(call, s->peer);
 
-	if (call_protocol(call, s->protocol))
-		add_string(s, "proto", s->protocol);
+	if (protocol)
+		add_string(s, "proto", protocol);
 	if (has_peer)
 		add_string(s, "peer", s->peer);
 	/* A connection's own end is the same in all its calls: where it begins will do. */

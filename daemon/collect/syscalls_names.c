@@ -17,6 +17,8 @@
 
 #include "text.h"
 
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
 static const struct call_info infos[N_CALLS] = {
 	[CALL_CONNECT] = { "connect", RESULT_STATUS },
 	[CALL_ACCEPT] = { "accept", RESULT_FD },
@@ -104,7 +106,7 @@ static const struct {
 void call_numbers(uint8_t ret[SYSCALLS_MAX_NR])
 {
 	memset(ret, CALL_NONE, SYSCALLS_MAX_NR);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+	for (size_t i = 0; i < N(numbers); i++)
 		if (numbers[i].nr < SYSCALLS_MAX_NR)
 			ret[numbers[i].nr] = numbers[i].id;
 }
@@ -126,7 +128,7 @@ const char *call_error(int64_t ret)
 
 	if (ret >= 0 || ret < -MAX_ERRNO)
 		return NULL;
-	for (size_t i = 0; i < sizeof(restarts) / sizeof(restarts[0]); i++)
+	for (size_t i = 0; i < N(restarts); i++)
 		if (restarts[i].ret == ret)
 			return restarts[i].name;
 	name = strerrorname_np((int)-ret);
@@ -152,54 +154,55 @@ static const char *const types[] = {
 	[SOCK_RDM] = "rdm",	  [SOCK_SEQPACKET] = "seqpacket",
 };
 
+#define INET 0 /* AF_INET and AF_INET6 */
+#define ANY  0xffff
+
+/* The usual ones, the commonest first. */
 static const struct {
-	uint16_t type, protocol;
+	uint16_t family, type, protocol;
 	const char *name;
-} ip_protocols[] = {
-	{ SOCK_STREAM, 0, "tcp" },
-	{ SOCK_STREAM, IPPROTO_TCP, "tcp" },
-	{ SOCK_STREAM, IPPROTO_SCTP, "sctp" },
-	{ SOCK_STREAM, IPPROTO_MPTCP, "mptcp" },
-	{ SOCK_DGRAM, 0, "udp" },
-	{ SOCK_DGRAM, IPPROTO_UDP, "udp" },
-	{ SOCK_DGRAM, IPPROTO_UDPLITE, "udplite" },
-	{ SOCK_DGRAM, IPPROTO_ICMP, "icmp" },
-	{ SOCK_DGRAM, IPPROTO_ICMPV6, "icmpv6" },
-	{ SOCK_RAW, IPPROTO_ICMP, "raw icmp" },
-	{ SOCK_RAW, IPPROTO_ICMPV6, "raw icmpv6" },
-	{ SOCK_SEQPACKET, IPPROTO_SCTP, "sctp seqpacket" },
+} protocols[] = {
+	{ INET, SOCK_STREAM, IPPROTO_TCP, "tcp" },
+	{ AF_UNIX, SOCK_STREAM, ANY, "unix stream" },
+	{ INET, SOCK_DGRAM, IPPROTO_UDP, "udp" },
+	{ AF_UNIX, SOCK_DGRAM, ANY, "unix dgram" },
+	{ AF_UNIX, SOCK_SEQPACKET, ANY, "unix seqpacket" },
+	{ INET, SOCK_STREAM, 0, "tcp" }, /* as socket() is told */
+	{ INET, SOCK_DGRAM, 0, "udp" },
+	{ INET, SOCK_STREAM, IPPROTO_MPTCP, "mptcp" },
+	{ INET, SOCK_STREAM, IPPROTO_SCTP, "sctp" },
+	{ INET, SOCK_SEQPACKET, IPPROTO_SCTP, "sctp seqpacket" },
+	{ INET, SOCK_DGRAM, IPPROTO_UDPLITE, "udplite" },
+	{ INET, SOCK_DGRAM, IPPROTO_ICMP, "icmp" },
+	{ INET, SOCK_DGRAM, IPPROTO_ICMPV6, "icmpv6" },
+	{ INET, SOCK_RAW, IPPROTO_ICMP, "raw icmp" },
+	{ INET, SOCK_RAW, IPPROTO_ICMPV6, "raw icmpv6" },
 };
 
-#define LOOKUP(table, i) ((i) < sizeof(table) / sizeof((table)[0]) ? (table)[i] : NULL)
+#define LOOKUP(table, i) ((i) < N(table) ? (table)[i] : NULL)
 
-bool call_protocol(const struct syscalls_call *call, char ret[PROTOCOL_TEXT_LEN])
+const char *call_protocol(const struct syscalls_call *call, char scratch[PROTOCOL_TEXT_LEN])
 {
+	bool inet = call->family == AF_INET || call->family == AF_INET6;
+	uint16_t group = inet ? INET : call->family;
 	const char *family = LOOKUP(families, call->family);
 	const char *type = LOOKUP(types, call->sock_type);
-	char family_nr[16], type_nr[16];
+	char family_nr[16], type_nr[16], protocol[32] = "";
 
 	if (!(call->flags & CALL_SOCKET_KNOWN))
-		return false;
-	if (call->family == AF_INET || call->family == AF_INET6) {
-		for (size_t i = 0; i < sizeof(ip_protocols) / sizeof(ip_protocols[0]); i++) {
-			if (ip_protocols[i].type == call->sock_type &&
-			    ip_protocols[i].protocol == call->protocol) {
-				snprintf(ret, PROTOCOL_TEXT_LEN, "%s", ip_protocols[i].name);
-				return true;
-			}
-		}
-	}
+		return NULL;
+	for (size_t i = 0; (inet || group == AF_UNIX) && i < N(protocols); i++)
+		if (protocols[i].family == group && protocols[i].type == call->sock_type &&
+		    (protocols[i].protocol == call->protocol || protocols[i].protocol == ANY))
+			return protocols[i].name;
 
 	snprintf(family_nr, sizeof(family_nr), "family %u", call->family);
 	snprintf(type_nr, sizeof(type_nr), "type %u", call->sock_type);
-	snprintf(ret, PROTOCOL_TEXT_LEN, "%s %s", family ? family : family_nr,
-		 type ? type : type_nr);
-	if (call->protocol && call->family != AF_UNIX) {
-		size_t n = strlen(ret);
-
-		snprintf(ret + n, PROTOCOL_TEXT_LEN - n, " protocol %u", call->protocol);
-	}
-	return true;
+	if (call->protocol)
+		snprintf(protocol, sizeof(protocol), " protocol %u", call->protocol);
+	snprintf(scratch, PROTOCOL_TEXT_LEN, "%s %s%s", family ? family : family_nr,
+		 type ? type : type_nr, protocol);
+	return scratch;
 }
 
 /* ---- addresses ---- */
@@ -249,16 +252,20 @@ static bool path_text(const struct syscalls_call *call, char ret[ADDRESS_TEXT_LE
 	return true;
 }
 
+static bool has_inet(const struct syscalls_call *call)
+{
+	return call->addr_family == AF_INET || call->addr_family == AF_INET6;
+}
+
 bool call_peer(const struct syscalls_call *call, char ret[ADDRESS_TEXT_LEN])
 {
 	const struct syscalls_inet *inet = &call->inet;
 
 	if (call->addr_family == AF_UNIX)
 		return !(call->flags & CALL_PATH_LOCAL) && path_text(call, ret);
-	if (call->addr_family != AF_INET && call->addr_family != AF_INET6)
-		return false;
-	/* What is left of the peer of a connection that is none any more. */
-	if (call->sock_type == SOCK_STREAM && inet->peer_port == 0)
+	/* The address stays in the socket of a connection that is none any more, the port does not.
+	 */
+	if (!has_inet(call) || (call->sock_type == SOCK_STREAM && inet->peer_port == 0))
 		return false;
 	return inet_text(call->addr_family, inet->peer, inet->peer_port, inet->scope_id, ret);
 }
@@ -269,7 +276,7 @@ bool call_local(const struct syscalls_call *call, char ret[ADDRESS_TEXT_LEN])
 
 	if (call->addr_family == AF_UNIX)
 		return (call->flags & CALL_PATH_LOCAL) && path_text(call, ret);
-	if (call->addr_family != AF_INET && call->addr_family != AF_INET6)
+	if (!has_inet(call) || (call->sock_type == SOCK_STREAM && inet->local_port == 0))
 		return false;
 	return inet_text(call->addr_family, inet->local, inet->local_port, 0, ret);
 }

@@ -38,12 +38,12 @@ void call_numbers(uint8_t ret[SYSCALLS_MAX_NR]);
 const char *call_error(int64_t ret);
 bool call_interrupted(int64_t ret);
 
-#define PROTOCOL_TEXT_LEN 48
+#define PROTOCOL_TEXT_LEN 64
 /* Paths are cut, and each byte of one may need four characters. */
 #define ADDRESS_TEXT_LEN (4 * CALL_PATH_LEN + 16)
 
-/* "tcp", "udp", "unix stream", "netlink"; false: not known. */
-bool call_protocol(const struct syscalls_call *call, char ret[PROTOCOL_TEXT_LEN]);
+/* "tcp", "udp", "unix stream", "netlink raw"; NULL: not known. */
+const char *call_protocol(const struct syscalls_call *call, char scratch[PROTOCOL_TEXT_LEN]);
 
 /*
  * "10.0.0.1:80", "[fe80::1%2]:80", "/run/x.sock", "@abstract"; "…" stands for
