@@ -21,6 +21,7 @@
 #include "event.h"
 #include "trace_config.h"
 
+struct bpf_object;
 struct event_loop;
 struct process_table;
 struct symbolizer;
@@ -47,8 +48,8 @@ struct encoder_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	const struct trace_config *config;
-	unsigned slot;	      /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
-	uint64_t start_ns;    /* CLOCK_BOOTTIME; no event of the session is older */
+	unsigned slot;	   /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
+	uint64_t start_ns; /* CLOCK_BOOTTIME; no event of the session is older */
 };
 
 #define WHY_LEN 256 /* of the buffers behind `why`: one sentence, with the remedy */
@@ -80,6 +81,9 @@ struct collector {
 	/* The kernel's counters of one stream on one CPU. NULL without a ring. */
 	int (*count)(void *state, unsigned stream, unsigned cpu, struct event_stream *ret);
 
+	/* The loaded BPF object, to account for its cost. NULL: none. */
+	struct bpf_object *(*object)(void *state);
+
 	/* About once a second: reopen what hotplug closed, poll counters. Optional. */
 	void (*tick)(void *state, uint64_t now_ns);
 
@@ -95,10 +99,20 @@ struct collector {
 	 * are not wanted. Called after start and whenever the list changes.
 	 */
 	void (*exclude)(void *state, const uint32_t *tgids, size_t n);
+	/*
+	 * Optional: hands `fn` a record of everything that had begun by `end_ns`
+	 * and is still going on (calls that have not returned), for a session
+	 * that ends there. Its encoder takes them after its last event. They
+	 * are no events: not in the ledger, without a number of their own.
+	 */
+	int (*unfinished)(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx);
 	bool per_session_streams; /* records of stream N belong to the session in slot N only */
 
 	/* Filters do not apply: the event is about a CPU or the machine, not about a thread. */
 	bool machine_wide;
+
+	/* Its packets are ftrace bundles: losses are told per CPU, as the UI expects of those. */
+	bool is_ftrace;
 
 	/* ---- encoder half ---- */
 

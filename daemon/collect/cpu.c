@@ -101,6 +101,13 @@ static int cpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(c->ring, horizon_ns, budget, c->env.sink, c->env.sink_ctx);
 }
 
+static struct bpf_object *cpu_object(void *state)
+{
+	struct cpu *c = state;
+
+	return c->skel->obj;
+}
+
 static int cpu_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
 {
 	struct cpu *c = state;
@@ -304,6 +311,7 @@ const struct collector cpu_collector = {
 	.stop = cpu_stop,
 	.drain = cpu_drain,
 	.count = cpu_count,
+	.object = cpu_object,
 	.tick = cpu_tick,
 	.session_open = cpu_session_open,
 	.session_close = cpu_session_close,

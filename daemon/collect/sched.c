@@ -85,6 +85,13 @@ static int sched_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(s->ring, horizon_ns, budget, s->env.sink, s->env.sink_ctx);
 }
 
+static struct bpf_object *sched_object(void *state)
+{
+	struct sched *s = state;
+
+	return s->skel->obj;
+}
+
 static int sched_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
 {
 	struct sched *s = state;
@@ -113,10 +120,12 @@ const struct collector sched_collector = {
 	.name = "sched",
 	.summary = "context switches, wakeups, interrupts, CPU frequency and idle",
 	.machine_wide = true,
+	.is_ftrace = true,
 	.start = sched_start,
 	.stop = sched_stop,
 	.drain = sched_drain,
 	.count = sched_count,
+	.object = sched_object,
 	.valid = sched_valid,
 	.encoder_new = sched_encoder_new,
 	.encoder_free = sched_encoder_free,

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cgroup.c - which cgroup (v2) lies in which.
+ *
+ * A cgroup's id is its inode number and, as the kernel's file handle type for
+ * kernfs, enough to open it (open_by_handle_at, CAP_DAC_READ_SEARCH). The way
+ * up is then "..".
+ */
+#include "cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hash.h"
+
+#define FILEID_KERNFS 0xfe
+#define MAX_DEPTH     64
+#define MAX_KNOWN     65536
+
+/* The mount point of cgroup2, from the first line of mountinfo that is one. */
+static int open_cgroup2(void)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char line[4096], path[4096];
+	int fd = -ENOENT;
+
+	if (!f)
+		return -errno;
+	while (fd < 0 && fgets(line, sizeof(line), f)) {
+		if (!strstr(line, " - cgroup2 ") ||
+		    sscanf(line, "%*s %*s %*s %*s %4095s", path) != 1)
+			continue;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			fd = -errno;
+	}
+	fclose(f);
+	return fd;
+}
+
+static int open_by_id(int mount_fd, uint64_t id)
+{
+	union {
+		struct file_handle head;
+		uint8_t room[sizeof(struct file_handle) + sizeof(id)];
+	} handle = { .head = { .handle_bytes = sizeof(id), .handle_type = FILEID_KERNFS } };
+	int fd;
+
+	memcpy(handle.room + sizeof(struct file_handle), &id, sizeof(id));
+	fd = open_by_handle_at(mount_fd, &handle.head, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool walk_up(int fd, uint64_t root)
+{
+	for (int depth = 0; depth < MAX_DEPTH; depth++) {
+		struct stat st, up;
+		int parent;
+
+		if (fstat(fd, &st) < 0)
+			break;
+		if (st.st_ino == root) {
+			close(fd);
+			return true;
+		}
+		parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (parent < 0)
+			break;
+		close(fd);
+		fd = parent;
+		if (fstat(fd, &up) < 0 || up.st_dev != st.st_dev || up.st_ino == st.st_ino)
+			break; /* above the mount */
+	}
+	close(fd);
+	return false;
+}
+
+bool cgroup_contains(uint64_t root, uint64_t id)
+{
+	static struct hash *known; /* { root, id } -> 1: inside, 2: outside */
+	static int mount_fd = -1;
+	const uint64_t key[] = { root, id };
+	uintptr_t answer;
+	int fd;
+
+	if (root == id)
+		return true;
+	if (!known && hash_new(&known) < 0)
+		return false;
+	answer = (uintptr_t)hash_get(known, key, sizeof(key));
+	if (answer)
+		return answer == 1;
+	if (mount_fd < 0)
+		mount_fd = open_cgroup2();
+	if (mount_fd < 0)
+		return false;
+	fd = open_by_id(mount_fd, id);
+	answer = fd >= 0 && walk_up(fd, root) ? 1 : 2;
+	if (hash_count(known) >= MAX_KNOWN)
+		hash_clear(known);
+	/* Out of memory: it is found out again the next time. */
+	(void)hash_set(known, key, sizeof(key), (void *)answer);
+	return answer == 1;
+}

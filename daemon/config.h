@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config.h - tracerd.conf: "key = value" lines in a [daemon] section, with bounds. */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CONFIG_PATH "/etc/tracer/tracerd.conf"
+
+struct config {
+	uint64_t ring_bytes;	     /* ring_size: of each source's BPF ring */
+	uint64_t client_queue_bytes; /* client_queue: trace data that waits for a slow client */
+	uint64_t max_sessions;
+	uint64_t max_clients;
+	char group[64]; /* who may connect besides root */
+};
+
+void config_defaults(struct config *config);
+
+/*
+ * Reads `path` over what `config` holds. A file that does not exist is fine
+ * (-ENOENT is not returned). A bad line gives -EINVAL, and `err` says which and
+ * what is allowed.
+ */
+int config_read(const char *path, struct config *config, char *err, size_t err_size);
+
+/* The same from memory; `name` is for messages. */
+int config_parse(const char *name, const char *text, size_t len, struct config *config, char *err,
+		 size_t err_size);
+
+#endif

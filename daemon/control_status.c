@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_status.c - the answers to `status` and `sources`. */
+#include "control_status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collect/perf_event_spec.h"
+#include "collector.h"
+#include "cost.h"
+#include "process/process_table.h"
+#include "session_manager.h"
+#include "symbolize/symbolizer.h"
+
+#define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
+#define MAX_SHOWN_EVENTS   64
+
+/* ---- sources ---- */
+
+struct source_list {
+	SourceStatus msgs[MAX_COLLECTORS], *ptrs[MAX_COLLECTORS];
+	struct source_info infos[MAX_COLLECTORS];
+	size_t n;
+};
+
+static const char *state_of(const struct source_info *info)
+{
+	if (info->running)
+		return "on";
+	return info->err < 0 ? "off" : "idle";
+}
+
+static void list_sources(struct sources *sources, struct source_list *list)
+{
+	for (list->n = 0; collectors[list->n]; list->n++) {
+		struct source_info *info = &list->infos[list->n];
+		SourceStatus *msg = &list->msgs[list->n];
+
+		sources_info(sources, (unsigned)list->n, info);
+		list->ptrs[list->n] = msg;
+		source_status__init(msg);
+		msg->name = (char *)collectors[list->n]->name;
+		msg->summary = (char *)collectors[list->n]->summary;
+		msg->state = (char *)state_of(info);
+		msg->why = info->why;
+		msg->has_produced = msg->has_lost = msg->has_delivered = msg->has_malformed = 1;
+		msg->has_bpf_runs = msg->has_bpf_ns = msg->has_by_default = 1;
+		msg->produced = info->n_produced;
+		msg->lost = info->n_lost;
+		msg->delivered = info->n_delivered;
+		msg->malformed = info->n_malformed;
+		msg->bpf_runs = info->bpf_runs;
+		msg->bpf_ns = info->bpf_ns;
+		msg->by_default = !collectors[list->n]->on_demand;
+	}
+}
+
+static void try_sources(struct sources *sources)
+{
+	char why[WHY_LEN];
+
+	for (unsigned i = 0; collectors[i]; i++) {
+		struct source_info info;
+
+		sources_info(sources, i, &info);
+		if (!info.tried && sources_acquire(sources, i, why) == 0)
+			sources_release(sources, i);
+	}
+}
+
+int control_sources_reply(struct session_manager *sessions, struct control_client *client,
+			  uint32_t id)
+{
+	struct source_list *list = calloc(1, sizeof(*list));
+	char *events[MAX_SHOWN_EVENTS];
+	Reply reply = REPLY__INIT;
+	Sources msg = SOURCES__INIT;
+	int r;
+
+	if (!list)
+		return control_client_error(client, id, -ENOMEM, "out of memory");
+	try_sources(session_manager_sources(sessions));
+	list_sources(session_manager_sources(sessions), list);
+	msg.n_sources = list->n;
+	msg.sources = list->ptrs;
+	while (msg.n_events < MAX_SHOWN_EVENTS && perf_event_name(msg.n_events)) {
+		events[msg.n_events] = (char *)perf_event_name(msg.n_events);
+		msg.n_events++;
+	}
+	msg.events = events;
+	reply.has_id = 1;
+	reply.id = id;
+	reply.sources = &msg;
+	r = control_client_reply(client, &reply);
+	free(list);
+	return r;
+}
+
+/* ---- sessions ---- */
+
+struct session_list {
+	SessionStatus msgs[MAX_SHOWN_SESSIONS], *ptrs[MAX_SHOWN_SESSIONS];
+	char *source_names[MAX_SHOWN_SESSIONS][MAX_COLLECTORS];
+	size_t n;
+};
+
+static void list_session(void *ctx, const struct managed_session *ms,
+			 const struct session_owner *owner)
+{
+	struct session_list *list = ctx;
+	struct session *s = managed_session(ms);
+	SessionStatus *msg = &list->msgs[list->n];
+	const char *why;
+
+	if (list->n == MAX_SHOWN_SESSIONS)
+		return;
+	session_status__init(msg);
+	list->ptrs[list->n] = msg;
+	msg->has_id = msg->has_uid = msg->has_pid = msg->has_elapsed_ns = 1;
+	msg->has_bytes = msg->has_events = msg->has_lost = msg->has_dropped = 1;
+	msg->id = managed_session_id(ms);
+	msg->uid = owner->uid;
+	msg->pid = (uint32_t)owner->pid;
+	msg->elapsed_ns = session_elapsed_ns(s);
+	msg->sampling = (char *)session_sampling(s);
+	msg->bytes = session_bytes(s);
+	msg->sources = list->source_names[list->n];
+	for (unsigned i = 0; collectors[i]; i++) {
+		struct session_ledger l;
+
+		if (!session_source_on(s, i, &why))
+			continue;
+		session_ledger(s, i, &l);
+		msg->sources[msg->n_sources++] = (char *)collectors[i]->name;
+		msg->events += l.n_written;
+		msg->lost += l.n_lost;
+		msg->dropped += l.n_dropped;
+	}
+	list->n++;
+}
+
+/* ---- all of it ---- */
+
+static void fill_status(Status *msg, const struct control_status_env *env)
+{
+	struct process_table_stats processes;
+	struct symbolizer_stats symbols;
+	struct cost cost;
+
+	process_table_stats(env->processes, &processes);
+	symbolizer_stats(env->symbolizer, &symbols);
+	cost_read(&cost, symbolizer_worker_pid(env->symbolizer));
+	msg->version = TRACER_VERSION;
+	msg->notes = (char *)env->notes;
+	msg->has_pid = msg->has_uptime_ns = msg->has_n_clients = 1;
+	msg->has_n_processes = msg->has_n_threads = msg->has_n_mappings = 1;
+	msg->has_n_symbol_files = msg->has_n_symbol_files_failed = 1;
+	msg->has_n_worker_restarts = msg->has_cpu_ns = msg->has_rss_bytes = 1;
+	msg->pid = (uint32_t)getpid();
+	msg->uptime_ns = boot_ns() - env->start_ns;
+	msg->n_clients = env->n_clients;
+	msg->n_processes = processes.n_processes;
+	msg->n_threads = processes.n_threads;
+	msg->n_mappings = processes.n_mappings;
+	msg->n_symbol_files = symbols.n_files;
+	msg->n_symbol_files_failed = symbols.n_files_failed;
+	msg->n_worker_restarts = symbols.n_worker_restarts;
+	msg->cpu_ns = cost.cpu_ns;
+	msg->rss_bytes = cost.rss_bytes;
+}
+
+int control_status_reply(const struct control_status_env *env, struct control_client *client,
+			 uint32_t id)
+{
+	struct source_list *sources = calloc(1, sizeof(*sources));
+	struct session_list *sessions = calloc(1, sizeof(*sessions));
+	Reply reply = REPLY__INIT;
+	Status msg = STATUS__INIT;
+	int r = -ENOMEM;
+
+	if (sources && sessions) {
+		list_sources(session_manager_sources(env->sessions), sources);
+		session_manager_each(env->sessions, list_session, sessions);
+		fill_status(&msg, env);
+		msg.n_sources = sources->n;
+		msg.sources = sources->ptrs;
+		msg.n_sessions = sessions->n;
+		msg.sessions = sessions->ptrs;
+		reply.has_id = 1;
+		reply.id = id;
+		reply.status = &msg;
+		r = control_client_reply(client, &reply);
+	}
+	free(sources);
+	free(sessions);
+	return r;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon.c - the parts of tracerd, wired together. */
+#include "daemon.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "control_requests.h"
+#include "control_server.h"
+#include "control_socket.h"
+#include "event_loop.h"
+#include "log.h"
+#include "notify.h"
+#include "process/process_table.h"
+#include "session_manager.h"
+#include "symbolize/symbolizer.h"
+
+/* A stop must be over in 2 s: sessions get this long to end, clients that long to read. */
+#define STOP_LIMIT_NS (1200 * NS_PER_MS)
+#define STOP_SEND_MS  400
+#define STOP_POLL_NS  (20 * NS_PER_MS)
+
+struct daemon {
+	struct event_loop *loop;
+	struct symbolizer *symbolizer;
+	struct process_table *processes;
+	struct session_manager *sessions;
+	struct control_requests *requests;
+	struct control_server *server;
+	struct control_socket *socket; /* NULL: private */
+
+	int signal_fd;
+	bool private, stopping;
+	uint64_t stop_ns;
+	struct event_source *signals, *tick, *watchdog, *stop_poll;
+};
+
+static int on_stop_poll(void *ctx, uint32_t events)
+{
+	struct daemon *d = ctx;
+
+	(void)events;
+	if (session_manager_count(d->sessions) == 0 || boot_ns() > d->stop_ns + STOP_LIMIT_NS)
+		event_loop_stop(d->loop);
+	return 0;
+}
+
+/* Sessions end as if stopped by their clients, so that their files are whole. */
+static void begin_stop(struct daemon *d)
+{
+	if (d->stopping) {
+		event_loop_stop(d->loop); /* asked twice: at once */
+		return;
+	}
+	d->stopping = true;
+	d->stop_ns = boot_ns();
+	notify("STOPPING=1");
+	session_manager_stop_all(d->sessions, "tracerd was stopped");
+	if (session_manager_count(d->sessions) == 0 ||
+	    event_loop_add_timer(d->loop, STOP_POLL_NS, on_stop_poll, d, &d->stop_poll) < 0)
+		event_loop_stop(d->loop);
+}
+
+static int on_signal(void *ctx, uint32_t events)
+{
+	struct daemon *d = ctx;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(d->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo == SIGHUP)
+		log_info("SIGHUP: the configuration is read at start only");
+	else
+		begin_stop(d);
+	return 0;
+}
+
+static int on_tick(void *ctx, uint32_t events)
+{
+	struct daemon *d = ctx;
+
+	(void)events;
+	control_server_tick(d->server, boot_ns());
+	/* Sessions do this too; an idle daemon still has a worker to look after. */
+	if (session_manager_count(d->sessions) == 0)
+		symbolizer_collect(d->symbolizer, boot_ns());
+	return 0;
+}
+
+static int on_watchdog(void *ctx, uint32_t events)
+{
+	(void)ctx;
+	(void)events;
+	notify("WATCHDOG=1");
+	return 0;
+}
+
+static void on_idle(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	if (d->private)
+		event_loop_stop(d->loop);
+}
+
+/* ---- wiring ---- */
+
+static int watch_signals(struct daemon *d)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (d->signal_fd < 0)
+		return -errno;
+	return event_loop_add(d->loop, d->signal_fd, 1 /* EPOLLIN */, on_signal, d, &d->signals);
+}
+
+static gid_t group_id(const char *name)
+{
+	struct group *group = name[0] ? getgrnam(name) : NULL;
+
+	return group ? group->gr_gid : (gid_t)-1;
+}
+
+static int new_parts(struct daemon *d, const struct daemon_options *options)
+{
+	struct session_manager_env sessions = {
+		.loop = d->loop,
+		.symbolizer = d->symbolizer,
+		.ring_bytes = options->config.ring_bytes,
+		.max_sessions = (unsigned)options->config.max_sessions,
+	};
+	struct control_requests_env requests = {
+		.loop = d->loop,
+		.symbolizer = d->symbolizer,
+		.start_ns = boot_ns(),
+		.notes = options->notes,
+		.idle = on_idle,
+		.ctx = d,
+	};
+	struct control_server_env server = {
+		.loop = d->loop,
+		.queue_bytes = options->config.client_queue_bytes,
+		.max_clients = (unsigned)options->config.max_clients,
+		.group = group_id(options->config.group),
+		.request = control_requests_handle,
+		.gone = control_requests_gone,
+	};
+	int r;
+
+	r = process_table_new(d->symbolizer, &d->processes);
+	if (r < 0)
+		return r;
+	sessions.processes = requests.processes = d->processes;
+	r = session_manager_new(&sessions, &d->sessions);
+	if (r < 0)
+		return r;
+	requests.sessions = d->sessions;
+	r = control_requests_new(&requests, &d->requests);
+	if (r < 0)
+		return r;
+	server.ctx = d->requests;
+	r = control_server_new(&server, &d->server);
+	if (r < 0)
+		return r;
+	control_requests_set_server(d->requests, d->server);
+	return 0;
+}
+
+static int open_control(struct daemon *d, const struct daemon_options *options)
+{
+	int fd, r;
+
+	if (d->private)
+		return control_server_adopt(d->server, options->control_fd);
+	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
+	if (r < 0)
+		return r;
+	fd = control_socket_take(d->socket);
+	return control_server_listen(d->server, fd);
+}
+
+static int start_timers(struct daemon *d)
+{
+	uint64_t watchdog_ns = notify_watchdog_ns();
+	int r = event_loop_add_timer(d->loop, NS_PER_SEC, on_tick, d, &d->tick);
+
+	/* Half of what is allowed, as sd_watchdog_enabled(3) advises. */
+	if (r == 0 && watchdog_ns)
+		r = event_loop_add_timer(d->loop, watchdog_ns / 2, on_watchdog, d, &d->watchdog);
+	return r;
+}
+
+int daemon_new(const struct daemon_options *options, struct symbolizer *sym, struct daemon **ret)
+{
+	struct daemon *d = calloc(1, sizeof(*d));
+	int r = -ENOMEM;
+
+	if (!d) {
+		symbolizer_free(sym);
+		return r;
+	}
+	d->symbolizer = sym;
+	d->signal_fd = -1;
+	d->private = options->control_fd >= 0;
+	r = event_loop_new(&d->loop);
+	if (r == 0)
+		r = watch_signals(d);
+	if (r == 0)
+		r = symbolizer_start(d->symbolizer, d->loop);
+	if (r == 0)
+		r = new_parts(d, options);
+	if (r == 0)
+		r = start_timers(d);
+	if (r < 0) {
+		log_error("cannot start: %s", strerror(-r));
+		goto fail;
+	}
+	r = open_control(d, options); /* says itself what is wrong */
+	if (r < 0)
+		goto fail;
+	*ret = d;
+	return 0;
+
+fail:
+	daemon_free(d);
+	return r;
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (!d)
+		return;
+	control_server_free(d->server); /* first: it lets go of the sessions */
+	session_manager_free(d->sessions);
+	control_requests_free(d->requests);
+	process_table_free(d->processes);
+	symbolizer_free(d->symbolizer);
+	control_socket_free(d->socket);
+	event_source_free(d->signals);
+	event_source_free(d->tick);
+	event_source_free(d->watchdog);
+	event_source_free(d->stop_poll);
+	if (d->signal_fd >= 0)
+		close(d->signal_fd);
+	event_loop_free(d->loop);
+	free(d);
+}
+
+int daemon_run(struct daemon *d)
+{
+	int r;
+
+	notify("READY=1");
+	r = event_loop_run(d->loop);
+	control_server_drain(d->server, STOP_SEND_MS);
+	return r;
+}

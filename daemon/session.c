@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c - one recording: its life, its events and what became of each of them. */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "collect/cpu_encode.h"
+#include "cpus.h"
+#include "log.h"
+#include "session_filter.h"
+#include "session_impl.h"
+#include "symbolize/symbolizer.h"
+#include "trace_meta.h"
+
+/* How long the end waits for names: the worker's own limit for a file, and some. */
+#define FINISH_WAIT_NS	   (6 * NS_PER_SEC)
+#define CLOCKS_INTERVAL_NS (10 * NS_PER_SEC)
+/* Draining what is older than the session: as long as it takes, in slices. */
+#define DRAIN_SLICE_NS (50 * NS_PER_MS)
+
+static unsigned stream_of(const struct session *s, unsigned i)
+{
+	return collectors[i]->per_session_streams ? s->env.slot : 0;
+}
+
+void session_free(struct session *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = s->n_sources; i-- > 0;) {
+		struct session_source *src = &s->sources[i];
+
+		if (src->opened)
+			collectors[i]->session_close(sources_state(s->env.sources, i), s->env.slot);
+		if (src->encoder)
+			collectors[i]->encoder_free(src->encoder);
+		if (src->on)
+			sources_release(s->env.sources, i);
+		free(src->base);
+		free(src->next);
+		free(src->end);
+		free(src->lost);
+	}
+	trace_writer_free(s->writer);
+	free(s->config.command_line);
+	free(s);
+}
+
+/* ---- start ---- */
+
+static int source_alloc(struct session_source *src, unsigned n_cpus)
+{
+	src->base = calloc(n_cpus, sizeof(*src->base));
+	src->next = calloc(n_cpus, sizeof(*src->next));
+	src->end = calloc(n_cpus, sizeof(*src->end));
+	src->lost = calloc(n_cpus, sizeof(*src->lost));
+	return src->base && src->next && src->end && src->lost ? 0 : -ENOMEM;
+}
+
+/* Produced so far on each CPU; 0 for a source that does not count. */
+static void read_counts(struct session *s, unsigned i, uint64_t *ret)
+{
+	for (unsigned cpu = 0; cpu < s->n_cpus; cpu++) {
+		struct event_stream count = { 0 };
+
+		(void)sources_count(s->env.sources, i, stream_of(s, i), cpu, &count);
+		ret[cpu] = count.n_produced;
+	}
+}
+
+/* Starts what is wanted; what cannot run is left out with its reason. */
+static int acquire_sources(struct session *s, char why[WHY_LEN])
+{
+	unsigned n_on = 0, n_wanted = 0;
+
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+		bool wanted = collectors[i]->always || (s->config.sources & 1u << i);
+		int r;
+
+		if (!wanted)
+			continue;
+		r = source_alloc(src, s->n_cpus);
+		if (r < 0)
+			return r;
+		r = sources_acquire(s->env.sources, i, src->why);
+		src->on = r == 0;
+		if (r < 0)
+			log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		n_wanted += !collectors[i]->always;
+		n_on += src->on && !collectors[i]->always;
+		if (r < 0)
+			memcpy(why, src->why, WHY_LEN);
+	}
+	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
+}
+
+/* After this the sources give what this session alone asked for. */
+static int open_sources(struct session *s, char why[WHY_LEN])
+{
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+		int r;
+
+		if (!src->on || !collectors[i]->session_open)
+			continue;
+		r = collectors[i]->session_open(sources_state(s->env.sources, i), &s->config,
+						s->env.slot, src->why);
+		if (r < 0) {
+			memcpy(why, src->why, WHY_LEN);
+			return r;
+		}
+		src->opened = true;
+	}
+	return 0;
+}
+
+/*
+ * Fixes the moment from which events are this session's: everything older is
+ * applied to the process table by now, and nothing younger is.
+ */
+static void begin(struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sources; i++)
+		if (s->sources[i].on)
+			read_counts(s, i, s->sources[i].base);
+	sources_settle();
+	s->start_ns = boot_ns();
+	while (sources_drain(s->env.sources, s->start_ns, DRAIN_SLICE_NS))
+		;
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+
+		for (unsigned cpu = 0; src->on && cpu < s->n_cpus; cpu++) {
+			uint64_t next = sources_next_seq(s->env.sources, i, stream_of(s, i), cpu);
+
+			if (src->base[cpu] < next)
+				src->base[cpu] = next;
+			src->next[cpu] = src->base[cpu];
+		}
+	}
+}
+
+static int new_encoders(struct session *s)
+{
+	struct encoder_env env = {
+		.writer = s->writer,
+		.processes = s->env.processes,
+		.symbolizer = s->env.symbolizer,
+		.config = &s->config,
+		.slot = s->env.slot,
+		.start_ns = s->start_ns,
+	};
+
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		int r;
+
+		if (!s->sources[i].on)
+			continue;
+		trace_writer_source(s->writer, i, s->start_ns);
+		r = collectors[i]->encoder_new(&env, &s->sources[i].encoder);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void plan_sampling(struct session *s)
+{
+	struct cpu_sampling plan;
+	int i = collector_index(collector_by_name("cpu"));
+
+	if (i >= 0 && s->sources[i].on && cpu_sampling_plan(&s->config, &plan) == 0)
+		snprintf(s->sampling, sizeof(s->sampling), "%s", plan.name);
+}
+
+int session_start(const struct session_env *env, struct trace_config *config, char why[WHY_LEN],
+		  struct session **ret)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->env = *env;
+	s->config = *config;
+	config->command_line = NULL;
+	s->filtered = session_filter_any(&s->config);
+	s->n_cpus = cpus_possible();
+	while (collectors[s->n_sources])
+		s->n_sources++;
+
+	why[0] = '\0';
+	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
+	if (r == 0)
+		r = acquire_sources(s, why);
+	if (r < 0)
+		goto fail;
+	begin(s);
+	r = open_sources(s, why);
+	if (r < 0)
+		goto fail;
+	plan_sampling(s);
+	r = session_write_head(s);
+	if (r == 0)
+		r = new_encoders(s);
+	if (r == 0)
+		r = trace_meta_milestone(s->writer, TRACE_ALL_STARTED, boot_ns());
+	if (r == 0)
+		r = trace_writer_flush(s->writer);
+	if (r < 0)
+		goto fail;
+	*ret = s;
+	return 0;
+
+fail:
+	session_free(s);
+	return r;
+}
+
+/* ---- events ---- */
+
+/*
+ * Whether the record belongs to this session's stretch of the stream; a jump
+ * in the numbers is what was lost in between.
+ */
+static bool account(struct session *s, unsigned i, const struct event_hdr *ev)
+{
+	struct session_source *src = &s->sources[i];
+	uint64_t *next = &src->next[ev->cpu];
+
+	if (ev->seq < src->base[ev->cpu] || (s->stop_ns && ev->seq >= src->end[ev->cpu]))
+		return false;
+	if (ev->seq < *next) {
+		src->lost[ev->cpu]--; /* an interrupted program's: it was only late */
+		return true;
+	}
+	if (ev->seq > *next) {
+		uint64_t n = ev->seq - *next;
+
+		src->lost_cpu = src->n_lost_new && src->lost_cpu != ev->cpu ? -1 : ev->cpu;
+		src->n_lost_new += n;
+		src->lost_ns = ev->time_ns;
+		src->lost[ev->cpu] += (int64_t)n;
+		if (collectors[i]->lost)
+			collectors[i]->lost(src->encoder, ev->cpu);
+	}
+	*next = ev->seq + 1;
+	return true;
+}
+
+void session_event(struct session *s, unsigned i, const struct event_hdr *ev, size_t len,
+		   bool valid)
+{
+	struct session_source *src = &s->sources[i];
+	const struct collector *c = collectors[i];
+	int r;
+
+	(void)len;
+	if (!src->on || !src->encoder || s->error || ev->cpu >= s->n_cpus ||
+	    ev->stream != stream_of(s, i) || !account(s, i, ev))
+		return;
+	if (!valid) {
+		src->n_malformed++;
+		return;
+	}
+	/* A record may be overtaken by an older one when a program was interrupted. */
+	if (ev->time_ns < s->start_ns ||
+	    (s->filtered && !c->machine_wide &&
+	     !session_filter_match(&s->config, s->env.processes, ev))) {
+		src->n_filtered++;
+		return;
+	}
+	trace_writer_source(s->writer, i, ev->time_ns);
+	r = c->encode(src->encoder, ev);
+	if (r < 0)
+		s->error = r;
+}
+
+static int flush_encoders(struct session *s, uint64_t now_ns, bool final)
+{
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+		int r;
+
+		if (!src->encoder || !collectors[i]->flush)
+			continue;
+		trace_writer_source(s->writer, i, now_ns);
+		r = collectors[i]->flush(src->encoder, now_ns, final);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int session_flush(struct session *s, uint64_t now_ns)
+{
+	int r = s->error;
+
+	if (r == 0)
+		r = flush_encoders(s, now_ns, false);
+	if (r == 0)
+		r = session_write_losses(s);
+	if (r == 0)
+		r = trace_writer_flush(s->writer);
+	if (r < 0)
+		s->error = r;
+	return r;
+}
+
+int session_tick(struct session *s, uint64_t now_ns)
+{
+	uint64_t asleep_ns = boot_ns() - clock_ns(CLOCK_MONOTONIC);
+	bool slept = asleep_ns > s->asleep_ns + NS_PER_MS;
+	int r = s->error;
+
+	if (r == 0 && (slept || now_ns > s->clocks_ns + CLOCKS_INTERVAL_NS))
+		r = session_write_clocks(s, now_ns);
+	if (r == 0)
+		r = session_write_cost(s);
+	if (r < 0)
+		s->error = r;
+	return r;
+}
+
+/* ---- end ---- */
+
+void session_stop(struct session *s)
+{
+	if (s->stop_ns)
+		return;
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+
+		if (src->opened)
+			collectors[i]->session_close(sources_state(s->env.sources, i), s->env.slot);
+		src->opened = false;
+	}
+	for (unsigned i = 0; i < s->n_sources; i++)
+		if (s->sources[i].on)
+			read_counts(s, i, s->sources[i].end);
+	s->stop_ns = boot_ns();
+	/* What took a number before this is in the rings when this returns. */
+	sources_settle();
+}
+
+static bool any_pending(const struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sources; i++)
+		if (s->sources[i].encoder && collectors[i]->pending &&
+		    collectors[i]->pending(s->sources[i].encoder))
+			return true;
+	return false;
+}
+
+/* Whatever has a number below the end and never came was lost. */
+static void account_the_rest(struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+
+		for (unsigned cpu = 0; src->on && cpu < s->n_cpus; cpu++) {
+			if (src->end[cpu] <= src->next[cpu])
+				continue;
+			src->lost_cpu = src->n_lost_new ? -1 : (int)cpu;
+			src->n_lost_new += src->end[cpu] - src->next[cpu];
+			src->lost_ns = s->stop_ns;
+			src->lost[cpu] += (int64_t)(src->end[cpu] - src->next[cpu]);
+			src->next[cpu] = src->end[cpu];
+		}
+	}
+}
+
+int session_finish(struct session *s, uint64_t now_ns)
+{
+	int r = s->error;
+
+	if (s->done || r < 0)
+		return r;
+	if (any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+		r = session_flush(s, now_ns);
+		return r < 0 ? r : -EAGAIN;
+	}
+	s->done = true;
+	account_the_rest(s);
+	r = flush_encoders(s, now_ns, true);
+	/* Only a block that has gone says which events it took along. */
+	if (r == 0)
+		r = trace_writer_flush(s->writer);
+	if (r == 0)
+		r = session_write_losses(s);
+	if (r == 0)
+		r = session_write_tail(s);
+	if (r == 0)
+		r = trace_writer_flush(s->writer);
+	if (r < 0)
+		s->error = r;
+	return r;
+}
+
+/* ---- facts ---- */
+
+void session_ledger(const struct session *s, unsigned i, struct session_ledger *ret)
+{
+	const struct session_source *src = &s->sources[i];
+	struct trace_writer_stats stats;
+
+	*ret = (struct session_ledger){ 0 };
+	if (!src->on)
+		return;
+	trace_writer_stats(s->writer, i, &stats);
+	for (unsigned cpu = 0; cpu < s->n_cpus; cpu++) {
+		uint64_t end = s->stop_ns ? src->end[cpu] : src->next[cpu];
+
+		ret->n_produced += end > src->base[cpu] ? end - src->base[cpu] : 0;
+		ret->n_lost += src->lost[cpu] > 0 ? (uint64_t)src->lost[cpu] : 0;
+	}
+	ret->n_malformed = src->n_malformed;
+	ret->n_filtered = src->n_filtered + stats.n_skipped;
+	ret->n_dropped = stats.n_dropped;
+	ret->n_written = stats.n_written;
+}
+
+const struct trace_config *session_config(const struct session *s)
+{
+	return &s->config;
+}
+
+bool session_source_on(const struct session *s, unsigned source, const char **ret_why)
+{
+	*ret_why = s->sources[source].why;
+	return s->sources[source].on;
+}
+
+uint64_t session_start_ns(const struct session *s)
+{
+	return s->start_ns;
+}
+
+uint64_t session_elapsed_ns(const struct session *s)
+{
+	return (s->stop_ns ? s->stop_ns : boot_ns()) - s->start_ns;
+}
+
+uint64_t session_bytes(const struct session *s)
+{
+	return trace_writer_bytes(s->writer);
+}
+
+const char *session_sampling(const struct session *s)
+{
+	return s->sampling;
+}
+
+int session_error(const struct session *s)
+{
+	return s->error;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.h - one recording: its configuration, encoders, trace writer and
+ * account of every event.
+ *
+ * It is told every record of every source and takes its own; it does not know
+ * where its bytes go (trace_sink_fn), nor about other sessions.
+ */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sources.h"
+#include "trace_config.h"
+#include "trace_writer.h"
+
+struct session;
+
+struct session_env {
+	struct sources *sources;
+	struct process_table *processes;
+	struct symbolizer *symbolizer;
+	trace_sink_fn *sink;
+	void *sink_ctx;
+	unsigned slot;
+};
+
+/*
+ * Starts the sources, writes the head of the trace and begins to record.
+ * Takes over what `config` points to. A source that cannot run is left out,
+ * which session_source_why() tells; it is an error (-ENODEV) only when nothing
+ * is left. `why` explains an error.
+ */
+int session_start(const struct session_env *env, struct trace_config *config, char why[WHY_LEN],
+		  struct session **ret);
+void session_free(struct session *s); /* takes NULL */
+
+/* Every record of every source comes through here. */
+void session_event(struct session *s, unsigned source, const struct event_hdr *ev, size_t len,
+		   bool valid);
+
+/* Hands over what is ready; call every 250 ms or more often. < 0: the session has failed. */
+int session_flush(struct session *s, uint64_t now_ns);
+/* About once a second: clocks, cost. */
+int session_tick(struct session *s, uint64_t now_ns);
+
+/*
+ * Ends the recording: no event after this moment counts. Then drain the
+ * sources, and call session_finish() until it does not return -EAGAIN: it
+ * waits some seconds for names, writes the rest and the account.
+ */
+void session_stop(struct session *s);
+int session_finish(struct session *s, uint64_t now_ns);
+
+struct session_ledger {
+	uint64_t n_produced, n_lost, n_malformed, n_filtered, n_dropped, n_written;
+};
+void session_ledger(const struct session *s, unsigned source, struct session_ledger *ret);
+
+struct session_cost {
+	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began */
+	uint64_t n_processes;		    /* known now, and gone lately */
+};
+void session_cost(const struct session *s, struct session_cost *ret);
+
+const struct trace_config *session_config(const struct session *s);
+/* Whether the source is in the recording; `*ret_why`: what is missing, or "". */
+bool session_source_on(const struct session *s, unsigned source, const char **ret_why);
+uint64_t session_start_ns(const struct session *s);
+uint64_t session_elapsed_ns(const struct session *s);
+uint64_t session_bytes(const struct session *s);
+const char *session_sampling(const struct session *s); /* "cpu-clock 999 Hz", or "" */
+int session_error(const struct session *s);	       /* of an encoder or the writer; 0: none */
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_impl.h - the insides of a session, shared by session.c (life, events,
+ * account) and session_trace.c (head, tail, cost and loss in the trace).
+ */
+#ifndef SESSION_IMPL_H
+#define SESSION_IMPL_H
+
+#include "cost.h"
+#include "session.h"
+
+struct session_source {
+	bool on;
+	bool opened; /* session_open() was called with success */
+	char why[WHY_LEN];
+	void *encoder;
+
+	/* Per CPU: sequence numbers from `base` up to `end` (once stopped) are this session's. */
+	uint64_t *base, *next, *end;
+	int64_t *lost; /* gaps seen, less what came late after all */
+
+	uint64_t n_malformed, n_filtered;
+
+	/* Since the last flush, to be shown where it happened. */
+	uint64_t n_lost_new;
+	int lost_cpu; /* -1: several */
+	uint64_t lost_ns;
+	uint64_t n_dropped_shown;
+};
+
+struct session {
+	struct session_env env;
+	struct trace_config config;
+	bool filtered;
+	unsigned n_cpus, n_sources;
+	struct session_source sources[MAX_COLLECTORS];
+	struct trace_writer *writer;
+
+	uint64_t start_ns, stop_ns; /* stop_ns 0: it records */
+	uint64_t clocks_ns;	    /* of the last ClockSnapshot */
+	uint64_t asleep_ns;	    /* BOOTTIME - MONOTONIC then */
+	int error;
+	bool done;
+	char sampling[128];
+
+	struct cost cost_first, cost_last;
+	uint64_t bpf_first_ns, bpf_last_ns, bytes_last;
+};
+
+/* session_trace.c */
+int session_write_head(struct session *s);
+int session_write_clocks(struct session *s, uint64_t now_ns);
+int session_write_cost(struct session *s);
+int session_write_losses(struct session *s);
+int session_write_tail(struct session *s);
+
+#endif

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_manager.c - all sessions.
+ *
+ * While there is one, a timer drains the rings 50 times a second; a full ring
+ * of 16 MiB is half a second of the worst flood measured. A drain never takes
+ * longer than the timer's interval, so clients and signals get their turn.
+ */
+#include "session_manager.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "event_loop.h"
+#include "log.h"
+#include "process/process_table.h"
+#include "symbolize/symbolizer.h"
+
+#define DRAIN_INTERVAL_NS (20 * NS_PER_MS)
+#define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
+#define TICK_INTERVAL_NS  NS_PER_SEC
+
+struct managed_session {
+	struct session_manager *manager;
+	struct managed_session *next;
+	struct session *session;
+	struct session_owner owner;
+	unsigned slot;
+	uint32_t id;
+	uint64_t duration_ns; /* 0: until stopped */
+	bool stopping, drained;
+	char reason[WHY_LEN];
+};
+
+struct session_manager {
+	struct session_manager_env env;
+	struct sources *sources;
+	struct managed_session *first;
+	size_t n_sessions;
+	uint32_t last_id;
+	struct event_source *timer; /* while there are sessions */
+	uint64_t flushed_ns, ticked_ns;
+};
+
+/* The source_event_fn: one record, to every session that may want it. */
+static void on_event(void *ctx, unsigned source, const struct event_hdr *ev, size_t len, bool valid)
+{
+	struct session_manager *m = ctx;
+
+	for (struct managed_session *ms = m->first; ms; ms = ms->next)
+		session_event(ms->session, source, ev, len, valid);
+}
+
+int session_manager_new(const struct session_manager_env *env, struct session_manager **ret)
+{
+	struct session_manager *m = calloc(1, sizeof(*m));
+	struct sources_env sources_env = {
+		.loop = env->loop,
+		.processes = env->processes,
+		.symbolizer = env->symbolizer,
+		.ring_bytes = env->ring_bytes,
+		.fn = on_event,
+		.ctx = m,
+	};
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	m->env = *env;
+	r = sources_new(&sources_env, &m->sources);
+	if (r < 0) {
+		free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+void session_manager_free(struct session_manager *m)
+{
+	if (!m)
+		return;
+	while (m->first)
+		session_manager_abandon(m->first);
+	sources_free(m->sources);
+	free(m);
+}
+
+struct sources *session_manager_sources(struct session_manager *m)
+{
+	return m->sources;
+}
+
+size_t session_manager_count(const struct session_manager *m)
+{
+	return m->n_sessions;
+}
+
+/* What is ours is not part of what is observed. */
+static void update_own(struct session_manager *m)
+{
+	uint32_t own[EVENT_MAX_OWN] = { (uint32_t)getpid() };
+	pid_t worker = symbolizer_worker_pid(m->env.symbolizer);
+	size_t n = 1;
+
+	if (worker > 0)
+		own[n++] = (uint32_t)worker;
+	for (struct managed_session *ms = m->first; ms && n < EVENT_MAX_OWN; ms = ms->next)
+		if (ms->owner.pid > 0)
+			own[n++] = (uint32_t)ms->owner.pid;
+	sources_exclude(m->sources, own, n);
+}
+
+/* ---- the end of a session ---- */
+
+static void remove_session(struct managed_session *ms)
+{
+	struct session_manager *m = ms->manager;
+	struct managed_session **link = &m->first;
+
+	while (*link != ms)
+		link = &(*link)->next;
+	*link = ms->next;
+	m->n_sessions--;
+	session_free(ms->session);
+	free(ms);
+	update_own(m);
+	if (!m->first) {
+		event_source_free(m->timer);
+		m->timer = NULL;
+	}
+}
+
+void session_manager_abandon(struct managed_session *ms)
+{
+	remove_session(ms);
+}
+
+void session_manager_stop(struct managed_session *ms, const char *reason)
+{
+	if (ms->stopping)
+		return;
+	ms->stopping = true;
+	snprintf(ms->reason, sizeof(ms->reason), "%s", reason);
+	session_stop(ms->session);
+}
+
+void session_manager_stop_all(struct session_manager *m, const char *reason)
+{
+	for (struct managed_session *ms = m->first; ms; ms = ms->next)
+		session_manager_stop(ms, reason);
+}
+
+static void end_session(struct managed_session *ms)
+{
+	if (session_error(ms->session) < 0 && !ms->reason[0])
+		snprintf(ms->reason, sizeof(ms->reason), "%s",
+			 session_error(ms->session) == -EAGAIN
+				 ? "the client does not take the trace"
+				 : strerror(-session_error(ms->session)));
+	ms->owner.ended(ms->owner.ctx, ms->session, ms->reason);
+	remove_session(ms);
+}
+
+/* Returns whether the session is over. */
+static bool advance(struct managed_session *ms, uint64_t now_ns)
+{
+	if (session_error(ms->session) < 0)
+		return true;
+	if (!ms->stopping && ms->duration_ns && session_elapsed_ns(ms->session) >= ms->duration_ns)
+		session_manager_stop(ms, "");
+	return ms->drained && session_finish(ms->session, now_ns) != -EAGAIN;
+}
+
+/* ---- the timer ---- */
+
+static bool is_due(uint64_t *last_ns, uint64_t now_ns, uint64_t interval_ns)
+{
+	if (now_ns < *last_ns + interval_ns)
+		return false;
+	*last_ns = now_ns;
+	return true;
+}
+
+static int on_timer(void *ctx, uint32_t events)
+{
+	struct session_manager *m = ctx;
+	uint64_t horizon_ns = boot_ns(), now_ns;
+	bool more, flush, tick;
+
+	(void)events;
+	more = sources_drain(m->sources, horizon_ns, DRAIN_INTERVAL_NS);
+	now_ns = boot_ns();
+	flush = is_due(&m->flushed_ns, now_ns, FLUSH_INTERVAL_NS);
+	tick = is_due(&m->ticked_ns, now_ns, TICK_INTERVAL_NS);
+	if (tick) {
+		sources_tick(m->sources, now_ns);
+		process_table_collect(m->env.processes, now_ns);
+		symbolizer_collect(m->env.symbolizer, now_ns);
+	}
+
+	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
+		next = ms->next;
+		/* A session's error is remembered; advance() ends it. */
+		if (tick && !ms->stopping)
+			(void)session_tick(ms->session, now_ns);
+		if (flush && !ms->drained)
+			(void)session_flush(ms->session, now_ns);
+		if (advance(ms, now_ns)) {
+			end_session(ms);
+			continue;
+		}
+		/* Stopped before this drain began: nothing of it is left in the rings. */
+		if (ms->stopping && !more)
+			ms->drained = true;
+	}
+	return 0;
+}
+
+/* ---- the start of a session ---- */
+
+static int free_slot(const struct session_manager *m)
+{
+	bool taken[EVENT_MAX_STREAMS] = { 0 };
+
+	for (struct managed_session *ms = m->first; ms; ms = ms->next)
+		taken[ms->slot] = true;
+	for (unsigned i = 0; i < m->env.max_sessions && i < EVENT_MAX_STREAMS; i++)
+		if (!taken[i])
+			return (int)i;
+	return -EBUSY;
+}
+
+/* BPF sees pids of the initial namespace; here /proc shows others, and names would be wrong. */
+static bool in_pid_namespace(void)
+{
+	static const char initial[] = "pid:[4026531836]";
+	char link[64];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+	if (n <= 0)
+		return false;
+	link[n] = '\0';
+	return strcmp(link, initial) != 0;
+}
+
+int session_manager_start(struct session_manager *m, struct trace_config *config,
+			  uint64_t duration_ns, const struct session_owner *owner,
+			  char why[WHY_LEN], struct managed_session **ret)
+{
+	struct session_env env = {
+		.sources = m->sources,
+		.processes = m->env.processes,
+		.symbolizer = m->env.symbolizer,
+		.sink = owner->sink,
+		.sink_ctx = owner->ctx,
+	};
+	struct managed_session *ms;
+	int slot = free_slot(m), r;
+
+	if (slot < 0) {
+		snprintf(why, WHY_LEN,
+			 "all %u sessions are in use: stop one or raise max_sessions in "
+			 "tracerd.conf",
+			 m->env.max_sessions);
+		return slot;
+	}
+	if (in_pid_namespace()) {
+		snprintf(why, WHY_LEN,
+			 "tracerd runs in a pid namespace, where the kernel's pids cannot be told "
+			 "from its own: run it on the host, or in a container with the host's "
+			 "pids (--pid=host)");
+		return -ENOTSUP;
+	}
+	ms = calloc(1, sizeof(*ms));
+	if (!ms)
+		return -ENOMEM;
+	*ms = (struct managed_session){ .manager = m,
+					.owner = *owner,
+					.slot = (unsigned)slot,
+					.id = m->last_id + 1,
+					.duration_ns = duration_ns };
+	env.slot = (unsigned)slot;
+	if (!m->timer) {
+		r = event_loop_add_timer(m->env.loop, DRAIN_INTERVAL_NS, on_timer, m, &m->timer);
+		if (r < 0)
+			goto fail;
+	}
+	/* Before the sources start: they shall not see the client wait for them. */
+	ms->next = m->first;
+	m->first = ms;
+	update_own(m);
+	m->first = ms->next;
+
+	r = session_start(&env, config, why, &ms->session);
+	if (r < 0)
+		goto fail;
+	ms->next = m->first;
+	m->first = ms;
+	m->n_sessions++;
+	m->last_id++;
+	*ret = ms;
+	return 0;
+
+fail:
+	free(ms);
+	update_own(m);
+	if (!m->first) {
+		event_source_free(m->timer);
+		m->timer = NULL;
+	}
+	return r;
+}
+
+struct session *managed_session(const struct managed_session *ms)
+{
+	return ms->session;
+}
+
+uint32_t managed_session_id(const struct managed_session *ms)
+{
+	return ms->id;
+}
+
+void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx)
+{
+	for (struct managed_session *ms = m->first; ms; ms = ms->next)
+		fn(ctx, ms, &ms->owner);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_manager.h - all sessions: gives them slots, feeds them from the
+ * sources, lets them end.
+ */
+#ifndef SESSION_MANAGER_H
+#define SESSION_MANAGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "session.h"
+
+struct event_loop;
+struct session_manager;
+struct managed_session;
+
+struct session_manager_env {
+	struct event_loop *loop;
+	struct process_table *processes;
+	struct symbolizer *symbolizer;
+	size_t ring_bytes;
+	unsigned max_sessions;
+};
+
+int session_manager_new(const struct session_manager_env *env, struct session_manager **ret);
+void session_manager_free(struct session_manager *m); /* takes NULL */
+struct sources *session_manager_sources(struct session_manager *m);
+
+/* Whose session it is, and where its trace goes. */
+struct session_owner {
+	uid_t uid;
+	pid_t pid; /* left out of samples and system calls; 0: not known */
+	trace_sink_fn *sink;
+	/*
+	 * The session has ended, by itself or as asked: everything is in the
+	 * sink. `reason`: "" as asked, else why. The session is freed when this
+	 * returns. Not called after session_manager_abandon().
+	 */
+	void (*ended)(void *ctx, struct session *session, const char *reason);
+	void *ctx;
+};
+
+/*
+ * -EBUSY: all slots are taken. -ENODEV: nothing of what was asked for can run
+ * here. `why` explains. `duration_ns` 0: until stopped.
+ */
+int session_manager_start(struct session_manager *m, struct trace_config *config,
+			  uint64_t duration_ns, const struct session_owner *owner,
+			  char why[WHY_LEN], struct managed_session **ret);
+/* Begins the end; `ended` follows within seconds. */
+void session_manager_stop(struct managed_session *ms, const char *reason);
+/* The owner is gone: ends at once, without a word. */
+void session_manager_abandon(struct managed_session *ms);
+/* Ends all, as for a shutdown. */
+void session_manager_stop_all(struct session_manager *m, const char *reason);
+size_t session_manager_count(const struct session_manager *m);
+
+struct session *managed_session(const struct managed_session *ms);
+uint32_t managed_session_id(const struct managed_session *ms);
+
+typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
+				const struct session_owner *owner);
+void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx);
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_trace.c - what a session's trace says about itself: head, tail, cost and loss. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "cpus.h"
+#include "process/process_table.h"
+#include "session_impl.h"
+#include "symbolize/symbolizer.h"
+#include "text.h"
+#include "trace_meta.h"
+
+#define MAX_ATTRIBUTES (MAX_COLLECTORS * 8)
+
+struct attributes {
+	struct trace_attribute list[MAX_ATTRIBUTES];
+	size_t n;
+};
+
+static struct trace_attribute *next_attribute(struct attributes *a)
+{
+	return &a->list[a->n < MAX_ATTRIBUTES ? a->n++ : MAX_ATTRIBUTES - 1];
+}
+
+static void add_text(struct attributes *a, const char *key, const char *value)
+{
+	struct trace_attribute *attr = next_attribute(a);
+
+	snprintf(attr->key, sizeof(attr->key), "%s", key);
+	attr->is_number = false;
+	text_utf8(attr->string, sizeof(attr->string), value, strlen(value));
+}
+
+static void add_number(struct attributes *a, const char *group, const char *name, const char *key,
+		       uint64_t value)
+{
+	struct trace_attribute *attr = next_attribute(a);
+
+	snprintf(attr->key, sizeof(attr->key), "%s%s%s.%s", group, name[0] ? "." : "", name, key);
+	attr->is_number = true;
+	attr->number = (int64_t)value;
+}
+
+static int write_attributes(struct session *s)
+{
+	struct attributes *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	add_text(a, "tracer.version", TRACER_VERSION);
+	if (s->config.command_line)
+		add_text(a, "tracer.command_line", s->config.command_line);
+	if (s->sampling[0])
+		add_text(a, "tracer.sampling", s->sampling);
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		const struct session_source *src = &s->sources[i];
+		char key[64], value[WHY_LEN + 16];
+
+		snprintf(key, sizeof(key), "tracer.source.%s", collectors[i]->name);
+		if (src->on)
+			snprintf(value, sizeof(value), "on%s%s", src->why[0] ? ": " : "", src->why);
+		else
+			snprintf(value, sizeof(value), "off%s%s", src->why[0] ? ": " : "",
+				 src->why[0] ? src->why : ": not asked for");
+		add_text(a, key, value);
+	}
+	r = trace_meta_attributes(s->writer, a->list, a->n);
+	free(a);
+	return r;
+}
+
+int session_write_clocks(struct session *s, uint64_t now_ns)
+{
+	s->clocks_ns = now_ns;
+	s->asleep_ns = boot_ns() - clock_ns(CLOCK_MONOTONIC);
+	return trace_meta_clocks(s->writer);
+}
+
+int session_write_head(struct session *s)
+{
+	uint64_t none[MAX_CPUS] = { 0 };
+	int r;
+
+	trace_writer_source(s->writer, MAX_COLLECTORS - 1, s->start_ns);
+	cost_read(&s->cost_first, symbolizer_worker_pid(s->env.symbolizer));
+	s->cost_last = s->cost_first;
+	s->bpf_first_ns = s->bpf_last_ns = sources_bpf_ns(s->env.sources);
+
+	r = session_write_clocks(s, s->start_ns);
+	if (r == 0)
+		r = trace_meta_machine(s->writer);
+	if (r == 0)
+		r = write_attributes(s);
+	if (r == 0)
+		r = trace_meta_milestone(s->writer, TRACE_STARTED, s->start_ns);
+	if (r == 0)
+		r = trace_meta_ftrace_stats(s->writer, none, s->n_cpus, false);
+	return r;
+}
+
+/* ---- loss ---- */
+
+static uint64_t loss_track(struct session *s)
+{
+	const struct trace_track track = {
+		.name = "Data loss",
+		.description = "Events that are missing here: the ring in the kernel was full, or "
+			       "the client did not take the trace fast enough.",
+	};
+
+	return trace_track(s->writer, &track);
+}
+
+/* A source's losses since the last time, as one mark at the last of them. */
+int session_write_losses(struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+		struct trace_writer_stats stats;
+		uint64_t now = boot_ns();
+		int r = 0;
+
+		trace_writer_stats(s->writer, i, &stats);
+		trace_writer_source(s->writer, MAX_COLLECTORS - 1, now);
+		if (src->n_lost_new)
+			r = trace_meta_loss(s->writer, loss_track(s), src->lost_ns,
+					    collectors[i]->name, "ring full", src->lost_cpu,
+					    src->n_lost_new);
+		if (r == 0 && stats.n_dropped > src->n_dropped_shown)
+			r = trace_meta_loss(s->writer, loss_track(s), s->stop_ns ? s->stop_ns : now,
+					    collectors[i]->name, "client too slow", -1,
+					    stats.n_dropped - src->n_dropped_shown);
+		if (r < 0)
+			return r;
+		src->n_lost_new = 0;
+		src->n_dropped_shown = stats.n_dropped;
+	}
+	return 0;
+}
+
+/* ---- cost ---- */
+
+static int count_cost(struct session *s, const char *name, const char *unit,
+		      const char *description, uint64_t time_ns, double value)
+{
+	const struct trace_track parent = {
+		.name = "tracer",
+		.description = "What this recording costs the machine.",
+	};
+	struct trace_track track = {
+		.name = name, .is_counter = true, .unit = unit, .description = description
+	};
+	uint64_t uuid;
+
+	track.parent = trace_track(s->writer, &parent);
+	uuid = track.parent ? trace_track(s->writer, &track) : 0;
+	return uuid ? trace_counter_double(s->writer, uuid, time_ns, value) : -ENOMEM;
+}
+
+int session_write_cost(struct session *s)
+{
+	uint64_t bpf_ns = sources_bpf_ns(s->env.sources), bytes = trace_writer_bytes(s->writer);
+	struct cost cost;
+	double seconds;
+	int r;
+
+	cost_read(&cost, symbolizer_worker_pid(s->env.symbolizer));
+	seconds = (double)(cost.time_ns - s->cost_last.time_ns) / 1e9;
+	if (seconds <= 0)
+		return 0;
+	trace_writer_source(s->writer, MAX_COLLECTORS - 1, cost.time_ns);
+	/* A restarted worker begins at 0 again: no negative cost for that. */
+	r = count_cost(s, "daemon CPU", "%", "CPU time of tracerd and its worker; 100 % is one CPU",
+		       cost.time_ns,
+		       cost.cpu_ns < s->cost_last.cpu_ns
+			       ? 0
+			       : (double)(cost.cpu_ns - s->cost_last.cpu_ns) / 1e7 / seconds);
+	if (r == 0)
+		r = count_cost(s, "BPF CPU", "%",
+			       "run time of tracerd's BPF programs, of all its sessions",
+			       cost.time_ns,
+			       bpf_ns < s->bpf_last_ns
+				       ? 0
+				       : (double)(bpf_ns - s->bpf_last_ns) / 1e7 / seconds);
+	if (r == 0)
+		r = count_cost(s, "daemon memory", "bytes", "resident memory of tracerd",
+			       cost.time_ns, (double)cost.rss_bytes);
+	if (r == 0)
+		r = count_cost(s, "trace", "bytes/s", "growth of this trace", cost.time_ns,
+			       (double)(bytes - s->bytes_last) / seconds);
+	s->cost_last = cost;
+	s->bpf_last_ns = bpf_ns;
+	s->bytes_last = bytes;
+	return r;
+}
+
+void session_cost(const struct session *s, struct session_cost *ret)
+{
+	struct process_table_stats processes;
+	struct cost cost;
+
+	cost_read(&cost, symbolizer_worker_pid(s->env.symbolizer));
+	process_table_stats(s->env.processes, &processes);
+	*ret = (struct session_cost){ .n_processes = processes.n_processes };
+	/* A restarted worker begins at 0 again. */
+	if (cost.cpu_ns > s->cost_first.cpu_ns)
+		ret->daemon_cpu_ns = cost.cpu_ns - s->cost_first.cpu_ns;
+	ret->bpf_cpu_ns = sources_bpf_ns(s->env.sources) - s->bpf_first_ns;
+}
+
+/* ---- tail ---- */
+
+static int write_ledger(struct session *s)
+{
+	struct attributes *a = calloc(1, sizeof(*a));
+	struct session_cost cost;
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		const char *name = collectors[i]->name;
+		struct session_ledger l;
+
+		if (!s->sources[i].on)
+			continue;
+		session_ledger(s, i, &l);
+		add_number(a, "ledger", name, "produced", l.n_produced);
+		add_number(a, "ledger", name, "lost", l.n_lost);
+		add_number(a, "ledger", name, "malformed", l.n_malformed);
+		add_number(a, "ledger", name, "filtered", l.n_filtered);
+		add_number(a, "ledger", name, "dropped", l.n_dropped);
+		add_number(a, "ledger", name, "written", l.n_written);
+	}
+	session_cost(s, &cost);
+	add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
+	add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
+	r = trace_meta_attributes(s->writer, a->list, a->n);
+	free(a);
+	return r;
+}
+
+/* Of sources that are ftrace events the kernel's losses count per CPU, of others per source. */
+static int write_loss_totals(struct session *s)
+{
+	uint64_t per_cpu[MAX_CPUS] = { 0 }, per_source[MAX_COLLECTORS] = { 0 };
+	int r;
+
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_ledger l;
+
+		session_ledger(s, i, &l);
+		per_source[i] = l.n_dropped;
+		if (!collectors[i]->is_ftrace) {
+			per_source[i] += l.n_lost;
+			continue;
+		}
+		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
+			if (s->sources[i].lost[cpu] > 0)
+				per_cpu[cpu] += (uint64_t)s->sources[i].lost[cpu];
+	}
+	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true);
+	return r < 0 ? r : trace_meta_stats(s->writer, per_source, s->n_sources);
+}
+
+int session_write_tail(struct session *s)
+{
+	int r;
+
+	trace_writer_source(s->writer, MAX_COLLECTORS - 1, s->stop_ns);
+	r = write_ledger(s);
+	if (r == 0)
+		r = write_loss_totals(s);
+	if (r == 0)
+		r = trace_meta_clocks(s->writer);
+	if (r == 0)
+		r = trace_meta_milestone(s->writer, TRACE_DISABLED, s->stop_ns);
+	return r;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sources.c - the kernel halves of all collectors. */
+#include "sources.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf_load.h"
+#include "clock.h"
+#include "cpus.h"
+#include "log.h"
+
+/* Records between two looks at the clock: about a millisecond of work. */
+#define DRAIN_BATCH 512
+
+/* Where the kernel has no membarrier(2): longer than any program of ours runs. */
+#define SETTLE_FALLBACK_US 20000
+
+struct source {
+	struct sources *all;
+	unsigned index;
+	const struct collector *collector;
+	void *state; /* NULL: not running */
+	unsigned n_users;
+	bool tried;
+	int err;
+	char why[WHY_LEN];
+	uint64_t n_delivered, n_malformed;
+	uint64_t *next_seq; /* [stream * n_cpus + cpu] */
+};
+
+struct sources {
+	struct sources_env env;
+	unsigned n_cpus;
+	int bpf_stats_fd; /* the kernel measures programs while this is open */
+	uint32_t own_tgids[EVENT_MAX_OWN];
+	size_t n_own_tgids;
+	unsigned n;
+	struct source sources[MAX_COLLECTORS];
+};
+
+int sources_new(const struct sources_env *env, struct sources **ret)
+{
+	struct sources *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->env = *env;
+	s->n_cpus = cpus_possible();
+	s->bpf_stats_fd = -1;
+	for (; collectors[s->n]; s->n++) {
+		struct source *src = &s->sources[s->n];
+
+		*src = (struct source){ .all = s, .index = s->n, .collector = collectors[s->n] };
+		src->next_seq =
+			calloc((size_t)EVENT_MAX_STREAMS * s->n_cpus, sizeof(*src->next_seq));
+		if (!src->next_seq) {
+			r = -ENOMEM;
+			goto fail;
+		}
+	}
+	*ret = s;
+	return 0;
+
+fail:
+	sources_free(s);
+	return r;
+}
+
+void sources_free(struct sources *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = s->n; i-- > 0;) {
+		struct source *src = &s->sources[i];
+
+		if (src->state)
+			src->collector->stop(src->state);
+	}
+	for (unsigned i = 0; i < MAX_COLLECTORS; i++)
+		free(s->sources[i].next_seq);
+	if (s->bpf_stats_fd >= 0)
+		close(s->bpf_stats_fd);
+	free(s);
+}
+
+/* ---- records ---- */
+
+/* The event_sink_fn of every collector. */
+static void on_record(void *ctx, const struct event_hdr *ev, size_t len)
+{
+	struct source *src = ctx;
+	struct sources *s = src->all;
+	bool valid = src->collector->valid(ev, len) && ev->stream < EVENT_MAX_STREAMS &&
+		     ev->cpu < s->n_cpus;
+
+	src->n_delivered++;
+	if (!valid)
+		src->n_malformed++;
+	if (ev->stream < EVENT_MAX_STREAMS && ev->cpu < s->n_cpus) {
+		uint64_t *next = &src->next_seq[ev->stream * s->n_cpus + ev->cpu];
+
+		if (ev->seq >= *next)
+			*next = ev->seq + 1;
+	}
+	s->env.fn(s->env.ctx, src->index, ev, len, valid);
+}
+
+bool sources_drain(struct sources *s, uint64_t horizon_ns, uint64_t max_ns)
+{
+	uint64_t deadline = boot_ns() + max_ns;
+	bool more = false;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		struct source *src = &s->sources[i];
+		int n = DRAIN_BATCH;
+
+		if (!src->state || !src->collector->drain)
+			continue;
+		/* At least one batch each: none starves because of another. */
+		do {
+			n = src->collector->drain(src->state, horizon_ns, DRAIN_BATCH);
+		} while (n >= DRAIN_BATCH && boot_ns() < deadline);
+		if (n < 0)
+			log_warn("%s: cannot read the ring: %s", src->collector->name,
+				 strerror(-n));
+		if (n < DRAIN_BATCH)
+			continue;
+		more = true;
+		/* What follows must not overtake the process source. */
+		if (i == 0)
+			return true;
+	}
+	return more;
+}
+
+void sources_settle(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		usleep(SETTLE_FALLBACK_US);
+}
+
+/* ---- start and stop ---- */
+
+static bool any_running(const struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->sources[i].state)
+			return true;
+	return false;
+}
+
+/* The kernel measures the run time of programs only while somebody asks for it. */
+static void update_bpf_stats(struct sources *s)
+{
+	bool want = any_running(s);
+
+	if (want && s->bpf_stats_fd < 0) {
+		s->bpf_stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (s->bpf_stats_fd < 0)
+			log_debug("no run times of BPF programs: %s", strerror(errno));
+	} else if (!want && s->bpf_stats_fd >= 0) {
+		close(s->bpf_stats_fd);
+		s->bpf_stats_fd = -1;
+	}
+}
+
+static int source_start(struct source *src)
+{
+	struct sources *s = src->all;
+	struct collector_env env = {
+		.loop = s->env.loop,
+		.processes = s->env.processes,
+		.symbolizer = s->env.symbolizer,
+		.ring_bytes = s->env.ring_bytes,
+		.sink = on_record,
+		.sink_ctx = src,
+	};
+
+	src->tried = true;
+	src->why[0] = '\0';
+	src->n_delivered = src->n_malformed = 0;
+	memset(src->next_seq, 0, EVENT_MAX_STREAMS * s->n_cpus * sizeof(*src->next_seq));
+	src->err = src->collector->start(&env, src->why, &src->state);
+	if (src->err < 0) {
+		if (!src->why[0])
+			bpf_load_explain(src->err, src->collector->name, src->why, WHY_LEN);
+		return src->err;
+	}
+	if (src->collector->exclude)
+		src->collector->exclude(src->state, s->own_tgids, s->n_own_tgids);
+	return 0;
+}
+
+int sources_acquire(struct sources *s, unsigned i, char why[WHY_LEN])
+{
+	struct source *src = &s->sources[i];
+	int r = 0;
+
+	if (!src->state)
+		r = source_start(src);
+	memcpy(why, src->why, WHY_LEN);
+	if (r < 0)
+		return r;
+	src->n_users++;
+	update_bpf_stats(s);
+	return 0;
+}
+
+/* Nothing runs any more: the three independent counts must agree to the last event. */
+static void check_account(struct source *src)
+{
+	struct source_info info;
+
+	sources_info(src->all, src->index, &info);
+	if (info.n_produced != info.n_lost + info.n_delivered)
+		log_debug("%s: produced %llu, lost %llu, read %llu: the rest was never read",
+			  src->collector->name, (unsigned long long)info.n_produced,
+			  (unsigned long long)info.n_lost, (unsigned long long)info.n_delivered);
+}
+
+void sources_release(struct sources *s, unsigned i)
+{
+	struct source *src = &s->sources[i];
+
+	if (!src->state || --src->n_users > 0)
+		return;
+	check_account(src);
+	src->collector->stop(src->state);
+	src->state = NULL;
+	update_bpf_stats(s);
+}
+
+void *sources_state(struct sources *s, unsigned i)
+{
+	return s->sources[i].state;
+}
+
+void sources_tick(struct sources *s, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct source *src = &s->sources[i];
+
+		if (src->state && src->collector->tick)
+			src->collector->tick(src->state, now_ns);
+	}
+}
+
+void sources_exclude(struct sources *s, const uint32_t *tgids, size_t n)
+{
+	s->n_own_tgids = n < EVENT_MAX_OWN ? n : EVENT_MAX_OWN;
+	memcpy(s->own_tgids, tgids, s->n_own_tgids * sizeof(*tgids));
+	for (unsigned i = 0; i < s->n; i++) {
+		struct source *src = &s->sources[i];
+
+		if (src->state && src->collector->exclude)
+			src->collector->exclude(src->state, s->own_tgids, s->n_own_tgids);
+	}
+}
+
+/* ---- counters ---- */
+
+int sources_count(struct sources *s, unsigned i, unsigned stream, unsigned cpu,
+		  struct event_stream *ret)
+{
+	struct source *src = &s->sources[i];
+
+	if (!src->state || !src->collector->count)
+		return -ENOENT;
+	return src->collector->count(src->state, stream, cpu, ret);
+}
+
+uint64_t sources_next_seq(const struct sources *s, unsigned i, unsigned stream, unsigned cpu)
+{
+	return s->sources[i].next_seq[stream * s->n_cpus + cpu];
+}
+
+static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
+{
+	struct bpf_object *obj;
+	struct bpf_program *prog;
+
+	if (!src->state || !src->collector->object)
+		return;
+	obj = src->collector->object(src->state);
+	if (!obj)
+		return;
+	bpf_object__for_each_program(prog, obj)
+	{
+		struct bpf_prog_info info = { 0 };
+		__u32 len = sizeof(info);
+
+		if (bpf_program__fd(prog) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0)
+			continue;
+		*runs += info.run_cnt;
+		*ns += info.run_time_ns;
+	}
+}
+
+void sources_info(struct sources *s, unsigned i, struct source_info *ret)
+{
+	struct source *src = &s->sources[i];
+	unsigned n_streams = src->collector->per_session_streams ? EVENT_MAX_STREAMS : 1;
+
+	*ret = (struct source_info){
+		.running = src->state != NULL,
+		.err = src->err,
+		.tried = src->tried,
+		.n_delivered = src->n_delivered,
+		.n_malformed = src->n_malformed,
+	};
+	memcpy(ret->why, src->why, WHY_LEN);
+	for (unsigned stream = 0; stream < n_streams; stream++) {
+		for (unsigned cpu = 0; cpu < s->n_cpus; cpu++) {
+			struct event_stream count;
+
+			if (sources_count(s, i, stream, cpu, &count) < 0)
+				continue;
+			ret->n_produced += count.n_produced;
+			ret->n_lost += count.n_lost;
+		}
+	}
+	add_bpf_cost(src, &ret->bpf_runs, &ret->bpf_ns);
+}
+
+uint64_t sources_bpf_ns(struct sources *s)
+{
+	uint64_t runs = 0, ns = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		add_bpf_cost(&s->sources[i], &runs, &ns);
+	return ns;
+}
