@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What is installed, and that the unit is as tight as it is meant to be.
+. "$(dirname "$0")/lib.sh"
+cd "$SRC" || exit 1
+
+make_install() { # TARGET
+	make --no-print-directory O="$O" DESTDIR="$T/root" PREFIX=/usr "$1"
+}
+
+# Nothing may need to be built: root would own it.
+check "make install puts everything under DESTDIR" make_install install
+for file in usr/sbin/tracerd usr/bin/tracectl usr/share/man/man1/tracectl.1 \
+	usr/share/man/man8/tracerd.8 etc/tracer/tracerd.conf usr/lib/systemd/system/tracer.service \
+	usr/lib/systemd/system/tracer.socket usr/lib/sysusers.d/tracer.conf; do
+	check "/$file is installed" test -s "$T/root/$file"
+done
+check "no placeholder is left in the unit" sh -c "! grep @ '$T'/root/usr/lib/systemd/system/*"
+
+if command -v systemd-analyze >/dev/null; then
+	units=$T/root/usr/lib/systemd/system
+	# The paths are looked for in the root file system, man pages by man.
+	mkdir "$T/units"
+	sed -e "s|^ExecStart=|&$T/root|" -e /^Documentation/d "$units/tracer.service" \
+		>"$T/units/tracer.service"
+	sed /^Documentation/d "$units/tracer.socket" >"$T/units/tracer.socket"
+	verify() {
+		out=$(systemd-analyze verify "$T/units/tracer.service" "$T/units/tracer.socket" 2>&1)
+		status=$?
+		echo "$out"
+		# It also warns about what it passes over.
+		[ $status = 0 ] && [ -z "$out" ]
+	}
+	check "systemd finds nothing to complain about in the units" verify
+	check "the unit's exposure is at most 2.5 of 10" systemd-analyze security --offline=yes \
+		--no-pager --threshold=25 "$T/units/tracer.service"
+else
+	echo "skip - systemd-analyze is not installed"
+fi
+
+# A default that the file shows and the daemon does not know would keep it from starting.
+sed 's/^#\([a-z_]* = \)/\1/' systemd/tracerd.conf >"$T/tracerd.conf"
+n=$(grep -c '^[a-z_]* = ' "$T/tracerd.conf")
+check "tracerd.conf shows defaults" [ "$n" -ge 4 ]
+start_tracerd --config "$T/tracerd.conf"
+ok "the daemon starts with every one of them"
+check "and ends when asked" stop_tracerd
+
+check "make uninstall succeeds" make_install uninstall
+left=$(find "$T/root" ! -type d)
+if [ -z "$left" ]; then
+	ok "make uninstall leaves no file"
+else
+	fail "make uninstall leaves $left"
+fi
