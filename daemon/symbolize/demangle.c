@@ -71,8 +71,8 @@ size_t demangle(char dst[DEMANGLE_MAX + 1], const char *name)
 {
 	char raw[MAX_MANGLED + 1], result[DEMANGLE_MAX], utf8[3 * DEMANGLE_MAX + 1];
 	struct out out = { .dst = result };
-	size_t len = strnlen(name, MAX_MANGLED + 1), room = DEMANGLE_MAX;
-	const char *at = len > 1 ? memchr(name + 1, '@', len - 1) : NULL;
+	size_t len = strlen(name), room = DEMANGLE_MAX;
+	const char *at = len > 1 ? strchr(name + 1, '@') : NULL;
 	const char *suffix = at && strncmp(at, PLT, sizeof(PLT)) == 0 ? PLT : "";
 
 	if (at)

@@ -66,18 +66,25 @@ bool files_sandbox_is_loose(void)
 		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1), \
 		RET(SECCOMP_RET_KILL_PROCESS)
 
-/* clang-format off: one call a line */
+/* clang-format off */
 #ifdef ARCH
 #if LOOSE
 /* A sanitizer's own calls change from version to version. */
 static const struct sock_filter filter[] = {
-	PROLOGUE,	DENY(execve),
-	DENY(execveat), DENY(socket),
-	DENY(connect),	DENY(bind),
-	DENY(ptrace),	DENY(mount),
-	DENY(bpf),	DENY(perf_event_open),
-	DENY(unlinkat), DENY(renameat2),
-	DENY(mkdirat),	RET(SECCOMP_RET_ALLOW),
+	PROLOGUE,
+	DENY(execve),
+	DENY(execveat),
+	DENY(socket),
+	DENY(connect),
+	DENY(bind),
+	DENY(ptrace),
+	DENY(mount),
+	DENY(bpf),
+	DENY(perf_event_open),
+	DENY(unlinkat),
+	DENY(renameat2),
+	DENY(mkdirat),
+	RET(SECCOMP_RET_ALLOW),
 };
 #else
 static const struct sock_filter filter[] = {
