@@ -7,5 +7,10 @@
 #define COMMAND_H
 
 int cmd_check(int argc, char **argv);
+int cmd_record(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+
+/* Exit statuses that all commands share; each documents what else it has. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 #endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * json.h - writes JSON to a stream. The caller keeps objects and arrays
+ * balanced; `name` is NULL inside an array and at the top.
+ */
+#ifndef JSON_H
+#define JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_MAX_DEPTH 16
+
+struct json { /* initialise with { .out = stream } */
+	FILE *out;
+	unsigned depth;
+	bool not_first[JSON_MAX_DEPTH];
+	char closing[JSON_MAX_DEPTH];
+};
+
+void json_object(struct json *j, const char *name);
+void json_array(struct json *j, const char *name);
+void json_end(struct json *j); /* of the innermost object or array */
+/* Not UTF-8 is replaced, control characters are escaped; NULL is an empty string. */
+void json_string(struct json *j, const char *name, const char *value);
+void json_u64(struct json *j, const char *name, uint64_t value);
+void json_double(struct json *j, const char *name, double value);
+void json_bool(struct json *j, const char *name, bool value);
+
+#endif

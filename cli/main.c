@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - tracectl: the table of commands; nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+#include "command.h"
+
+static const struct {
+	const char *name, *summary;
+	int (*fn)(int argc, char **argv);
+} commands[] = {
+	{ "record", "record the machine into a file", cmd_record },
+	{ "status", "what the daemon does and what works here", cmd_status },
+	{ "check", "verify trace files", cmd_check },
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static int usage(FILE *out, int status)
+{
+	fputs("Usage: tracectl [--socket PATH] [--private] COMMAND [OPTIONS]\n\n", out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	fputs("\n"
+	      "  --socket PATH  of the daemon (default " CONTROL_SOCKET ")\n"
+	      "  --private      start a daemon of one's own even if one is running (root)\n"
+	      "  --version      print the version\n"
+	      "\n"
+	      "'tracectl COMMAND --help' tells more.\n",
+	      out);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	int i = 1;
+
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--socket") == 0 && i + 1 < argc) {
+			client_socket_path = argv[++i];
+		} else if (strcmp(argv[i], "--private") == 0) {
+			client_private = 1;
+		} else if (strcmp(argv[i], "--version") == 0) {
+			puts("tracectl " TRACER_VERSION);
+			return EXIT_OK;
+		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			return usage(stdout, EXIT_OK);
+		} else {
+			fprintf(stderr, "tracectl: unknown option '%s'\n", argv[i]);
+			return usage(stderr, EXIT_USAGE);
+		}
+	}
+	for (size_t k = 0; i < argc && k < N_COMMANDS; k++)
+		if (strcmp(argv[i], commands[k].name) == 0)
+			return commands[k].fn(argc - i, argv + i);
+	if (i < argc)
+		fprintf(stderr, "tracectl: there is no command '%s'\n", argv[i]);
+	return usage(stderr, EXIT_USAGE);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - `tracectl record`: start a session, write what arrives to a file
+ * that is readable at every moment, say in the end what it holds and what not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "command.h"
+#include "io.h"
+#include "record_options.h"
+#include "record_summary.h"
+#include "text.h"
+
+enum { EXIT_LOSS = 3, EXIT_DAEMON_GONE = 4 };
+
+#define PROGRESS_MS 250
+
+struct record {
+	struct record_options options;
+	struct client *client;
+	char path[256]; /* of the output; "-" is stdout */
+	int fd;
+	uint64_t bytes;
+	int signal_fd;
+	pid_t command;	   /* or 0: there is none, or it has ended */
+	int command_start; /* closing it lets the command run */
+	int command_status;
+	bool stopping;
+	bool progress_shown;
+};
+
+/* ---- output file ---- */
+
+static void make_name(char *dst, size_t size)
+{
+	char host[64] = "trace", date[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	if (strchr(host, '/'))
+		strcpy(host, "trace");
+	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+	snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
+}
+
+/* With the caller's rights; never through a symbolic link, never into a pipe or device by name. */
+static int open_output(struct record *rec)
+{
+	const struct record_options *o = &rec->options;
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+	struct stat st;
+
+	if (o->output && strcmp(o->output, "-") == 0) {
+		strcpy(rec->path, "-");
+		rec->fd = STDOUT_FILENO;
+		if (!isatty(STDOUT_FILENO))
+			return 0;
+		fputs("tracectl: a trace is no text: redirect standard output\n", stderr);
+		return -EINVAL;
+	}
+	if (o->output)
+		snprintf(rec->path, sizeof(rec->path), "%s", o->output);
+	else
+		make_name(rec->path, sizeof(rec->path));
+	rec->fd = open(rec->path, flags | (o->force ? 0 : O_EXCL), 0644);
+	if (rec->fd < 0) {
+		fprintf(stderr, "tracectl: cannot create %s: %s%s\n", rec->path, strerror(errno),
+			errno == EEXIST ? " (--force overwrites it)" : "");
+		return -errno;
+	}
+	if (fstat(rec->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		fprintf(stderr, "tracectl: %s is not a regular file\n", rec->path);
+		return -EINVAL;
+	}
+	if (ftruncate(rec->fd, 0) < 0) {
+		fprintf(stderr, "tracectl: %s: %s\n", rec->path, strerror(errno));
+		return -errno;
+	}
+	return 0;
+}
+
+/* ---- the command ---- */
+
+static void run_command(char **argv, int start_fd)
+{
+	sigset_t none;
+	char byte;
+
+	/* Until the session has begun, or tracectl has given up. */
+	while (read(start_fd, &byte, 1) < 0 && errno == EINTR)
+		;
+	close(start_fd);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	execvp(argv[0], argv);
+	fprintf(stderr, "tracectl: cannot run %s: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Forked before the session starts, so that its pid can be the filter. */
+static int prepare_command(struct record *rec)
+{
+	int pipe_fds[2];
+
+	if (!rec->options.command)
+		return 0;
+	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+		return -errno;
+	fflush(NULL);
+	rec->command = fork();
+	if (rec->command == 0) {
+		close(pipe_fds[1]);
+		run_command(rec->options.command, pipe_fds[0]);
+	}
+	close(pipe_fds[0]);
+	rec->command_start = pipe_fds[1];
+	if (rec->command < 0) {
+		rec->command = 0;
+		return -errno;
+	}
+	if (!rec->options.whole_machine && rec->options.n_pids < MAX_PIDS)
+		rec->options.pids[rec->options.n_pids++] = (uint32_t)rec->command;
+	return 0;
+}
+
+static void let_command_run(struct record *rec)
+{
+	if (rec->command_start >= 0)
+		close(rec->command_start);
+	rec->command_start = -1;
+}
+
+/* ---- the session ---- */
+
+static char *command_line(int argc, char **argv)
+{
+	struct buf text = { 0 };
+
+	if (buf_append(&text, "tracectl", 8) < 0)
+		return NULL;
+	for (int i = 0; i < argc; i++)
+		if (buf_append(&text, " ", 1) < 0 ||
+		    buf_append(&text, argv[i], strlen(argv[i])) < 0)
+			break;
+	if (buf_append(&text, "", 1) < 0) {
+		buf_done(&text);
+		return NULL;
+	}
+	return (char *)text.data;
+}
+
+static int start_session(struct record *rec, char *line)
+{
+	const struct record_options *o = &rec->options;
+	Request req = REQUEST__INIT;
+	StartRequest start = START_REQUEST__INIT;
+	char err[512], clean[600];
+	Reply *reply;
+	int r;
+
+	start.n_sources = o->n_sources;
+	start.sources = (char **)o->sources;
+	start.n_without = o->n_without;
+	start.without = (char **)o->without;
+	start.event = (char *)o->event;
+	start.has_freq_hz = o->freq_hz != 0;
+	start.freq_hz = o->freq_hz;
+	start.has_period = o->period != 0;
+	start.period = o->period;
+	start.n_pids = o->n_pids;
+	start.pids = (uint32_t *)o->pids;
+	start.comm = (char *)o->comm;
+	start.has_cgroup_id = o->has_cgroup;
+	start.cgroup_id = o->cgroup_id;
+	start.has_uid = o->has_uid;
+	start.uid = o->uid;
+	start.has_counters_interval_ms = o->counters_interval_ms != 0;
+	start.counters_interval_ms = o->counters_interval_ms;
+	start.command_line = line;
+	start.has_duration_ns = o->duration_ns != 0;
+	start.duration_ns = o->duration_ns;
+	start.has_progress_interval_ms = !o->quiet && isatty(STDERR_FILENO);
+	start.progress_interval_ms = PROGRESS_MS;
+	req.start = &start;
+	r = client_send(rec->client, &req);
+	if (r == 0)
+		r = record_await_started(rec->client, rec->fd, &rec->bytes, &reply, err,
+					 sizeof(err));
+	else
+		snprintf(err, sizeof(err), "tracerd: %s", strerror(-r));
+	if (r < 0) {
+		text_printable(clean, sizeof(clean), err, strlen(err));
+		fprintf(stderr, "tracectl: %s\n", clean);
+		return r;
+	}
+	if (!o->quiet)
+		record_print_started(reply->started, rec->path, o->duration_ns != 0 || o->command);
+	reply__free_unpacked(reply, NULL);
+	return 0;
+}
+
+static void ask_to_stop(struct record *rec)
+{
+	Request req = REQUEST__INIT;
+	StopRequest stop = STOP_REQUEST__INIT;
+
+	if (rec->stopping)
+		return;
+	rec->stopping = true;
+	req.stop = &stop;
+	/* If the daemon is gone we shall read its end of file. */
+	(void)client_send(rec->client, &req);
+}
+
+/* ---- events ---- */
+
+/* Returns whether to give up at once. */
+static bool on_signal(struct record *rec)
+{
+	struct signalfd_siginfo info;
+
+	while (read(rec->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD) {
+			if (rec->stopping)
+				return true; /* asked twice */
+			ask_to_stop(rec);
+			continue;
+		}
+		if (rec->command &&
+		    waitpid(rec->command, &rec->command_status, WNOHANG) == rec->command) {
+			rec->command = 0;
+			ask_to_stop(rec);
+		}
+	}
+	return false;
+}
+
+static void end_progress(struct record *rec)
+{
+	if (rec->progress_shown)
+		fputs("\r\033[K", stderr);
+	rec->progress_shown = false;
+}
+
+/*
+ * 0: goes on; 1: the session has ended, `*status` is the exit status; < 0: it
+ * went wrong and was said.
+ */
+static int on_message(struct record *rec, struct client_message *msg, int *status)
+{
+	int r;
+
+	if (msg->trace) {
+		rec->bytes += msg->trace_len;
+		r = io_write_all(rec->fd, msg->trace, msg->trace_len);
+		if (r == 0)
+			return 0;
+		end_progress(rec);
+		fprintf(stderr, "tracectl: cannot write %s: %s; what was written before is good\n",
+			rec->path, strerror(-r));
+		return r;
+	}
+	if (msg->reply->progress) {
+		record_print_progress(msg->reply->progress);
+		rec->progress_shown = true;
+	} else if (msg->reply->stopped) {
+		bool lost;
+
+		end_progress(rec);
+		lost = record_print_stopped(msg->reply->stopped, rec->path, rec->bytes,
+					    rec->options.quiet);
+		*status = lost ? EXIT_LOSS : EXIT_OK;
+		if (msg->reply->stopped->reason && msg->reply->stopped->reason[0])
+			*status = EXIT_FAILED;
+		return 1;
+	} else if (msg->reply->error && msg->reply->error->message) {
+		char clean[512];
+
+		end_progress(rec);
+		text_printable(clean, sizeof(clean), msg->reply->error->message,
+			       strlen(msg->reply->error->message));
+		fprintf(stderr, "tracectl: %s\n", clean);
+	}
+	return 0;
+}
+
+static int read_daemon(struct record *rec, int *status)
+{
+	struct client_message msg;
+	int r;
+
+	while ((r = client_next(rec->client, 0, &msg)) == 1) {
+		r = on_message(rec, &msg, status);
+		client_message_done(&msg);
+		if (r != 0)
+			return r;
+	}
+	if (r < 0) {
+		end_progress(rec);
+		fprintf(stderr, "tracectl: %s; %s holds what came before and can be opened\n",
+			r == -EPIPE ? "tracerd is gone" : "tracerd does not speak the protocol",
+			rec->path);
+		*status = EXIT_DAEMON_GONE;
+		return 1;
+	}
+	return 0;
+}
+
+static int run(struct record *rec)
+{
+	struct pollfd fds[] = {
+		{ .fd = client_fd(rec->client), .events = POLLIN },
+		{ .fd = rec->signal_fd, .events = POLLIN },
+	};
+	int status = EXIT_FAILED;
+
+	for (;;) {
+		int r;
+
+		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+			return EXIT_FAILED;
+		if (fds[1].revents && on_signal(rec)) {
+			end_progress(rec);
+			fprintf(stderr, "tracectl: interrupted; %s lacks its end\n", rec->path);
+			return EXIT_FAILED;
+		}
+		if (!fds[0].revents)
+			continue;
+		r = read_daemon(rec, &status);
+		if (r < 0)
+			return EXIT_FAILED;
+		if (r > 0)
+			return status;
+	}
+}
+
+static int watch_signals(struct record *rec)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGXFSZ, SIG_IGN); /* a write says EFBIG instead */
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return rec->signal_fd < 0 ? -errno : 0;
+}
+
+static int list_events(void)
+{
+	Request req = REQUEST__INIT;
+	SourcesRequest ask = SOURCES_REQUEST__INIT;
+	struct client *client;
+	char err[512];
+	Reply *reply;
+
+	req.sources = &ask;
+	if (client_open(&client, err, sizeof(err)) < 0) {
+		fprintf(stderr, "tracectl: %s\n", err);
+		return EXIT_FAILED;
+	}
+	if (client_ask(client, &req, &reply, err, sizeof(err)) < 0) {
+		fprintf(stderr, "tracectl: %s\n", err);
+		client_close(client);
+		return EXIT_FAILED;
+	}
+	for (size_t i = 0; reply->sources && i < reply->sources->n_events; i++)
+		puts(reply->sources->events[i]);
+	puts("rHEX (a raw code of this CPU's counters)");
+	reply__free_unpacked(reply, NULL);
+	client_close(client);
+	return EXIT_OK;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record rec = { .fd = -1, .signal_fd = -1, .command_start = -1 };
+	char *line = command_line(argc, argv); /* before lists in it are split */
+	int status = EXIT_FAILED, r;
+	char err[512];
+
+	r = record_options_parse(argc, argv, &rec.options);
+	if (r < 0) {
+		free(line);
+		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+	}
+	if (rec.options.event && strcmp(rec.options.event, "help") == 0) {
+		free(line);
+		return list_events();
+	}
+	if (watch_signals(&rec) < 0 || prepare_command(&rec) < 0) {
+		fprintf(stderr, "tracectl: %s\n", strerror(errno));
+		goto done;
+	}
+	if (client_open(&rec.client, err, sizeof(err)) < 0) {
+		fprintf(stderr, "tracectl: %s\n", err);
+		goto done;
+	}
+	if (open_output(&rec) < 0)
+		goto done;
+	if (start_session(&rec, line) < 0) {
+		if (rec.fd != STDOUT_FILENO && rec.bytes == 0)
+			unlink(rec.path);
+		goto done;
+	}
+	let_command_run(&rec);
+	status = run(&rec);
+
+done:
+	if (rec.command && rec.command_start >= 0)
+		kill(rec.command, SIGKILL); /* it never ran */
+	client_close(rec.client);
+	if (rec.fd >= 0 && rec.fd != STDOUT_FILENO && close(rec.fd) < 0 && status != EXIT_FAILED) {
+		fprintf(stderr, "tracectl: %s: %s\n", rec.path, strerror(errno));
+		status = EXIT_FAILED;
+	}
+	if (rec.command > 0 && rec.command_start < 0)
+		(void)waitpid(rec.command, NULL, WNOHANG);
+	if (rec.signal_fd >= 0)
+		close(rec.signal_fd);
+	free(line);
+	return status;
+}

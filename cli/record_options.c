@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_options.c - the command line of `tracectl record`. */
+#include "record_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "text.h"
+
+#define MAX_DURATION_NS (30ull * 24 * 3600 * 1000000000ull)
+#define CGROUP2_MAGIC	0x63677270
+
+static const char usage[] =
+	"Usage: tracectl record [OPTIONS] [-- COMMAND ARGS...]\n"
+	"Records the whole machine until Ctrl-C, or while COMMAND runs.\n"
+	"\n"
+	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
+	"  -o, --output FILE      default HOST-DATE-TIME.perfetto-trace; - is standard output\n"
+	"  -f, --force            overwrite FILE\n"
+	"  -q, --quiet            neither progress nor summary\n"
+	"What:\n"
+	"  -s, --sources LIST     these sources only: cpu,sched,... (see tracectl status)\n"
+	"      --no LIST          all but these\n"
+	"  -F, --freq HZ          samples per second and CPU (default 999)\n"
+	"  -e, --event EVENT      what to sample: cpu-clock (default), cycles, page-faults, ...;\n"
+	"                         'help' lists them\n"
+	"      --period N         a sample every N events, instead of --freq\n"
+	"      --counters TIME    how often counters are read (default 1s)\n"
+	"Whose samples and system calls (all given must match):\n"
+	"  -p, --pid PID,...      of these processes and their descendants\n"
+	"      --comm GLOB        of processes with such a name\n"
+	"      --cgroup PATH      of this cgroup (v2) and those below it\n"
+	"  -u, --user USER        of this user\n"
+	"  -a, --all              of the whole machine: the default without COMMAND,\n"
+	"                         which else means COMMAND and its descendants\n"
+	"\n"
+	"Scheduling, interrupts, counters and process names concern the machine and are\n"
+	"always recorded whole.\n"
+	"\n"
+	"Exit status: 0 complete; 1 failed; 2 usage; 3 complete but events were lost;\n"
+	"4 the daemon went away, FILE holds what came before.\n";
+
+enum { OPT_NO = 256, OPT_PERIOD, OPT_COUNTERS, OPT_COMM, OPT_CGROUP, OPT_HELP };
+
+static int bad(const char *what, const char *value, const char *want)
+{
+	fprintf(stderr, "tracectl: %s '%s': %s\n", what, value, want);
+	return -EINVAL;
+}
+
+static int split(char *list, char **names, size_t *n)
+{
+	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		if (*n == MAX_NAMES)
+			return bad("list", name, "too many names");
+		names[(*n)++] = name;
+	}
+	return 0;
+}
+
+static int parse_pids(char *list, struct record_options *o)
+{
+	for (char *s = strtok(list, ","); s; s = strtok(NULL, ",")) {
+		uint64_t pid;
+
+		if (text_u64(s, 1, INT32_MAX, &pid) < 0)
+			return bad("--pid", s, "not a process id");
+		if (o->n_pids == MAX_PIDS)
+			return bad("--pid", s, "at most 64 processes");
+		o->pids[o->n_pids++] = (uint32_t)pid;
+	}
+	return 0;
+}
+
+/* The inode number of its directory is a cgroup's id. */
+static int parse_cgroup(const char *path, struct record_options *o)
+{
+	char full[4096];
+	struct statfs fs;
+	struct stat st;
+
+	snprintf(full, sizeof(full), "%s", path);
+	if (stat(full, &st) < 0)
+		snprintf(full, sizeof(full), "/sys/fs/cgroup/%s", path);
+	if (stat(full, &st) < 0 || statfs(full, &fs) < 0)
+		return bad("--cgroup", path, strerror(errno));
+	if (fs.f_type != CGROUP2_MAGIC || !S_ISDIR(st.st_mode))
+		return bad("--cgroup", path, "not the directory of a cgroup (v2)");
+	o->has_cgroup = true;
+	o->cgroup_id = st.st_ino;
+	return 0;
+}
+
+static int parse_user(const char *name, struct record_options *o)
+{
+	const struct passwd *pw = getpwnam(name);
+	uint64_t uid;
+
+	if (pw)
+		uid = pw->pw_uid;
+	else if (text_u64(name, 0, UINT32_MAX - 1, &uid) < 0)
+		return bad("--user", name, "no such user");
+	o->has_uid = true;
+	o->uid = (uint32_t)uid;
+	return 0;
+}
+
+static int parse_option(int c, char *arg, struct record_options *o)
+{
+	uint64_t n;
+
+	switch (c) {
+	case 'd':
+		if (text_duration_ns(arg, MAX_DURATION_NS, &o->duration_ns) < 0 || !o->duration_ns)
+			return bad("--duration", arg, "want a time such as 10s or 500ms");
+		return 0;
+	case 'o':
+		o->output = arg;
+		return 0;
+	case 'f':
+		o->force = true;
+		return 0;
+	case 'q':
+		o->quiet = true;
+		return 0;
+	case 'a':
+		o->whole_machine = true;
+		return 0;
+	case 's':
+		return split(arg, o->sources, &o->n_sources);
+	case OPT_NO:
+		return split(arg, o->without, &o->n_without);
+	case 'F':
+		if (text_u64(arg, 1, 100000, &n) < 0)
+			return bad("--freq", arg, "want 1 to 100000");
+		o->freq_hz = (uint32_t)n;
+		return 0;
+	case OPT_PERIOD:
+		if (text_u64(arg, 1, INT64_MAX, &o->period) < 0)
+			return bad("--period", arg, "want a number of events");
+		return 0;
+	case 'e':
+		o->event = arg;
+		return 0;
+	case OPT_COUNTERS:
+		if (text_duration_ns(arg, 3600000000000ull, &n) < 0 || n < 10000000)
+			return bad("--counters", arg, "want 10ms to 1h");
+		o->counters_interval_ms = (uint32_t)(n / 1000000);
+		return 0;
+	case 'p':
+		return parse_pids(arg, o);
+	case OPT_COMM:
+		o->comm = arg;
+		return 0;
+	case OPT_CGROUP:
+		return parse_cgroup(arg, o);
+	case 'u':
+		return parse_user(arg, o);
+	case OPT_HELP:
+		fputs(usage, stdout);
+		return -ECANCELED;
+	default:
+		fputs("Try 'tracectl record --help'.\n", stderr);
+		return -EINVAL;
+	}
+}
+
+int record_options_parse(int argc, char **argv, struct record_options *ret)
+{
+	static const struct option options[] = {
+		{ "duration", required_argument, NULL, 'd' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "all", no_argument, NULL, 'a' },
+		{ "sources", required_argument, NULL, 's' },
+		{ "no", required_argument, NULL, OPT_NO },
+		{ "freq", required_argument, NULL, 'F' },
+		{ "period", required_argument, NULL, OPT_PERIOD },
+		{ "event", required_argument, NULL, 'e' },
+		{ "counters", required_argument, NULL, OPT_COUNTERS },
+		{ "pid", required_argument, NULL, 'p' },
+		{ "comm", required_argument, NULL, OPT_COMM },
+		{ "cgroup", required_argument, NULL, OPT_CGROUP },
+		{ "user", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, OPT_HELP },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c, r;
+
+	*ret = (struct record_options){ 0 };
+	optind = 1;
+	/* '+': options end at the command. */
+	while ((c = getopt_long(argc, argv, "+d:o:fqas:F:e:p:u:h", options, NULL)) != -1) {
+		r = parse_option(c == 'h' ? OPT_HELP : c, optarg, ret);
+		if (r < 0)
+			return r;
+	}
+	if (optind < argc)
+		ret->command = argv + optind;
+	return 0;
+}

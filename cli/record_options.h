@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record_options.h - the command line of `tracectl record`, checked. */
+#ifndef RECORD_OPTIONS_H
+#define RECORD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MAX_NAMES 32
+#define MAX_PIDS  64
+
+struct record_options {
+	uint64_t duration_ns; /* 0: until Ctrl-C or the command's end */
+	const char *output;   /* NULL: a name is made up; "-": stdout */
+	bool force;	      /* an existing file is overwritten */
+	bool quiet;
+	bool whole_machine; /* -a: also with a command */
+	const char *event;
+	uint32_t freq_hz; /* 0: default */
+	uint64_t period;
+	char *sources[MAX_NAMES], *without[MAX_NAMES];
+	size_t n_sources, n_without;
+	uint32_t pids[MAX_PIDS];
+	size_t n_pids;
+	const char *comm;
+	bool has_cgroup, has_uid;
+	uint64_t cgroup_id;
+	uint32_t uid;
+	uint32_t counters_interval_ms; /* 0: default */
+	char **command;		       /* NULL: none; into argv */
+};
+
+/*
+ * -EINVAL: wrong, said on stderr. -ECANCELED: --help was asked for and given.
+ * Splits lists in place: argv is changed.
+ */
+int record_options_parse(int argc, char **argv, struct record_options *ret);
+
+#endif

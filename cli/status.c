@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* status.c - `tracectl status`: what the daemon does, and what works on this machine. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client.h"
+#include "command.h"
+#include "json.h"
+#include "text.h"
+
+static int usage(FILE *out, int status)
+{
+	fputs("Usage: tracectl status [--json]\n"
+	      "\n"
+	      "Tells about the daemon, its sessions, and every source: on, idle (works, nobody\n"
+	      "wants it) or off, with the reason and the remedy. Without a daemon root gets the\n"
+	      "sources from a private one.\n"
+	      "\n"
+	      "Exit status: 0, 1 no answer, 2 usage.\n",
+	      out);
+	return status;
+}
+
+/* Into one of a few static buffers: enough for one printf. */
+static const char *clean(const char *s)
+{
+	static char buffers[4][512];
+	static unsigned next;
+	char *dst = buffers[next++ % 4];
+
+	text_printable(dst, sizeof(buffers[0]), s ? s : "", s ? strlen(s) : 0);
+	return dst;
+}
+
+/* ---- text ---- */
+
+static void print_source(const SourceStatus *s)
+{
+	printf("  %-10s %-4s %s\n", clean(s->name), clean(s->state), clean(s->summary));
+	if (s->why && s->why[0])
+		printf("  %-15s %s\n", "", clean(s->why));
+	if (s->produced)
+		printf("  %-15s %" PRIu64 " events, %" PRIu64 " lost, %.0f ns each in BPF\n", "",
+		       s->produced, s->lost, s->bpf_runs ? (double)s->bpf_ns / s->bpf_runs : 0.0);
+}
+
+static void print_session(const SessionStatus *s)
+{
+	printf("  %u  uid %u pid %u  %.1f s  %s  %" PRIu64 " bytes  %" PRIu64 " events  %" PRIu64
+	       " lost  %" PRIu64 " dropped ",
+	       s->id, s->uid, s->pid, (double)s->elapsed_ns / 1e9, clean(s->sampling), s->bytes,
+	       s->events, s->lost, s->dropped);
+	for (size_t i = 0; i < s->n_sources; i++)
+		printf(" %s", clean(s->sources[i]));
+	putchar('\n');
+}
+
+static void print_status(const Status *st, const Sources *sources, bool private)
+{
+	if (private)
+		puts("no daemon is running; a private one was asked");
+	else
+		printf("tracerd %s, pid %u, up %.0f s, %u client%s, %.1f s of CPU, %" PRIu64
+		       " MB of memory\n",
+		       clean(st->version), st->pid, (double)st->uptime_ns / 1e9, st->n_clients,
+		       st->n_clients == 1 ? "" : "s", (double)st->cpu_ns / 1e9,
+		       st->rss_bytes / 1000000);
+	if (st->notes && st->notes[0])
+		printf("%s\n", clean(st->notes));
+	if (st->n_symbol_files || st->n_worker_restarts)
+		printf("symbols: %" PRIu64 " files, %" PRIu64
+		       " unreadable, worker restarted %" PRIu64 " times\n",
+		       st->n_symbol_files, st->n_symbol_files_failed, st->n_worker_restarts);
+	puts("sources:");
+	for (size_t i = 0; i < sources->n_sources; i++)
+		print_source(sources->sources[i]);
+	printf("sessions:%s\n", st->n_sessions ? "" : " none");
+	for (size_t i = 0; i < st->n_sessions; i++)
+		print_session(st->sessions[i]);
+}
+
+/* ---- JSON ---- */
+
+static void json_source(struct json *j, const SourceStatus *s)
+{
+	json_object(j, NULL);
+	json_string(j, "name", s->name);
+	json_string(j, "summary", s->summary);
+	json_string(j, "state", s->state);
+	json_string(j, "why", s->why);
+	json_bool(j, "by_default", s->by_default);
+	json_u64(j, "produced", s->produced);
+	json_u64(j, "lost", s->lost);
+	json_u64(j, "delivered", s->delivered);
+	json_u64(j, "malformed", s->malformed);
+	json_u64(j, "bpf_runs", s->bpf_runs);
+	json_u64(j, "bpf_ns", s->bpf_ns);
+	json_end(j);
+}
+
+static void json_session(struct json *j, const SessionStatus *s)
+{
+	json_object(j, NULL);
+	json_u64(j, "id", s->id);
+	json_u64(j, "uid", s->uid);
+	json_u64(j, "pid", s->pid);
+	json_u64(j, "elapsed_ns", s->elapsed_ns);
+	json_string(j, "sampling", s->sampling);
+	json_u64(j, "bytes", s->bytes);
+	json_u64(j, "events", s->events);
+	json_u64(j, "lost", s->lost);
+	json_u64(j, "dropped", s->dropped);
+	json_array(j, "sources");
+	for (size_t i = 0; i < s->n_sources; i++)
+		json_string(j, NULL, s->sources[i]);
+	json_end(j);
+	json_end(j);
+}
+
+static void json_status(const Status *st, const Sources *sources, bool private)
+{
+	struct json j = { .out = stdout };
+
+	json_object(&j, NULL);
+	json_bool(&j, "daemon_running", !private);
+	json_string(&j, "version", st->version);
+	json_u64(&j, "pid", st->pid);
+	json_u64(&j, "uptime_ns", st->uptime_ns);
+	json_u64(&j, "clients", st->n_clients);
+	json_string(&j, "notes", st->notes);
+	json_u64(&j, "processes", st->n_processes);
+	json_u64(&j, "threads", st->n_threads);
+	json_u64(&j, "mappings", st->n_mappings);
+	json_u64(&j, "symbol_files", st->n_symbol_files);
+	json_u64(&j, "symbol_files_failed", st->n_symbol_files_failed);
+	json_u64(&j, "worker_restarts", st->n_worker_restarts);
+	json_u64(&j, "cpu_ns", st->cpu_ns);
+	json_u64(&j, "rss_bytes", st->rss_bytes);
+	json_array(&j, "sources");
+	for (size_t i = 0; i < sources->n_sources; i++)
+		json_source(&j, sources->sources[i]);
+	json_end(&j);
+	json_array(&j, "sessions");
+	for (size_t i = 0; i < st->n_sessions; i++)
+		json_session(&j, st->sessions[i]);
+	json_end(&j);
+	json_end(&j);
+	putchar('\n');
+}
+
+/* ---- the command ---- */
+
+static int ask_and_print(struct client *client, bool as_json)
+{
+	Request ask_status = REQUEST__INIT, ask_sources = REQUEST__INIT;
+	StatusRequest status_request = STATUS_REQUEST__INIT;
+	SourcesRequest sources_request = SOURCES_REQUEST__INIT;
+	Reply *status = NULL, *sources = NULL;
+	char err[512];
+	int r;
+
+	/* The sources first: that tries those which have never run. */
+	ask_sources.sources = &sources_request;
+	ask_status.status = &status_request;
+	r = client_ask(client, &ask_sources, &sources, err, sizeof(err));
+	if (r == 0)
+		r = client_ask(client, &ask_status, &status, err, sizeof(err));
+	if (r == 0 && sources->sources && status->status) {
+		if (as_json)
+			json_status(status->status, sources->sources, client_is_private(client));
+		else
+			print_status(status->status, sources->sources, client_is_private(client));
+	} else {
+		fprintf(stderr, "tracectl: %s\n", r < 0 ? clean(err) : "tracerd answered wrongly");
+		r = -1;
+	}
+	reply__free_unpacked(status, NULL);
+	reply__free_unpacked(sources, NULL);
+	return r < 0 ? EXIT_FAILED : EXIT_OK;
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct client *client;
+	bool as_json = false;
+	char err[512];
+	int c, status;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
+		if (c == 'h')
+			return usage(stdout, EXIT_OK);
+		if (c != 'j')
+			return usage(stderr, EXIT_USAGE);
+		as_json = true;
+	}
+	if (optind < argc)
+		return usage(stderr, EXIT_USAGE);
+	if (client_open(&client, err, sizeof(err)) < 0) {
+		fprintf(stderr, "tracectl: %s\n", clean(err));
+		return EXIT_FAILED;
+	}
+	status = ask_and_print(client, as_json);
+	client_close(client);
+	return status;
+}
