@@ -22,7 +22,7 @@ MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 # CFLAGS belongs to whoever builds; ours come first so theirs can win.
 CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
-            -Idaemon -Idaemon/base -Iproto -Ibpf -I$(O)/bpf -I$(O)/proto \
+            -Idaemon -Idaemon/base -Iproto -Icli -Ibpf -I$(O)/bpf -I$(O)/proto \
             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -fno-omit-frame-pointer \
             $(if $(WERROR),-Werror) \
@@ -38,6 +38,8 @@ CLI    := $(filter-out cli/main.c,$(wildcard cli/*.c))
 BPF    := $(wildcard bpf/*.bpf.c)
 PROTO  := $(wildcard proto/*.proto)
 TESTS  := $(wildcard tests/unit/test_*.c)
+# What several tests share.
+HELPERS := $(filter-out $(TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
@@ -58,7 +60,7 @@ all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
 
 $(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
 $(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED)
-$(UNIT): %: %.o $(call obj,$(DAEMON) $(CLI)) $(SHARED)
+$(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
 $(O)/tracerd $(O)/tracectl $(UNIT):
