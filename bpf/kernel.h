@@ -96,11 +96,6 @@ struct task_struct___pre_5_16 {
 	unsigned int cpu;
 };
 
-/* Linux 6.2 to 6.14 kept the hot per-CPU variables together. */
-struct pcpu_hot {
-	int preempt_count;
-};
-
 struct linux_binprm {
 	const char *filename;
 };

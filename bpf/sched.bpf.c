@@ -91,14 +91,11 @@ int BPF_PROG(on_switch_pre_5_18, bool preempt, struct task_struct *prev, struct 
 
 static __always_inline __u8 irq_flags(void)
 {
-	int count = 0;
+	struct irq_depth *depth = this_depth();
 
-	if (&__preempt_count)
-		count = *(const int *)bpf_this_cpu_ptr(&__preempt_count);
-	else if (&pcpu_hot)
-		count = ((const struct pcpu_hot *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count;
-	return (count & HARDIRQ_MASK ? SCHED_IN_HARDIRQ : 0) |
-	       (count & SOFTIRQ_BIT ? SCHED_IN_SOFTIRQ : 0);
+	if (!depth)
+		return 0;
+	return (depth->hard ? SCHED_IN_HARDIRQ : 0) | (depth->soft ? SCHED_IN_SOFTIRQ : 0);
 }
 
 SEC("tp_btf/sched_waking")
@@ -156,7 +153,10 @@ SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(on_irq_entry, int irq, struct irqaction *action)
 {
 	struct sched_irq_event *ev = irq_event(SCHED_IRQ_ENTRY, irq, 0);
+	struct irq_depth *depth = this_depth();
 
+	if (depth)
+		depth->hard++;
 	if (!ev)
 		return 0;
 	bpf_probe_read_kernel_str(ev->name, sizeof(ev->name), BPF_CORE_READ(action, name));
@@ -167,19 +167,52 @@ int BPF_PROG(on_irq_entry, int irq, struct irqaction *action)
 SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(on_irq_exit, int irq, struct irqaction *action, int ret)
 {
+	struct irq_depth *depth = this_depth();
+
+	if (depth)
+		leave(&depth->hard);
 	return record_irq(SCHED_IRQ_EXIT, irq, ret);
 }
 
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(on_softirq_entry, unsigned int vec)
 {
+	struct irq_depth *depth = this_depth();
+
+	if (depth)
+		depth->soft++;
 	return record_irq(SCHED_SOFTIRQ_ENTRY, vec, 0);
 }
 
 SEC("tp_btf/softirq_exit")
 int BPF_PROG(on_softirq_exit, unsigned int vec)
 {
+	struct irq_depth *depth = this_depth();
+
+	if (depth)
+		leave(&depth->soft);
 	return record_irq(SCHED_SOFTIRQ_EXIT, vec, 0);
+}
+
+/* On x86 the timer, which wakes most, is no irq of irq_handler_entry. Only counted. */
+SEC("tp_btf/local_timer_entry")
+int BPF_PROG(on_x86_timer_entry, int vector)
+{
+	struct irq_depth *depth = this_depth();
+
+	if (depth)
+		depth->hard++;
+	return 0;
+}
+
+SEC("tp_btf/local_timer_exit")
+int BPF_PROG(on_x86_timer_exit, int vector)
+{
+	struct irq_depth *depth = this_depth();
+
+	if (depth)
+		leave(&depth->hard);
+	return 0;
 }
 
 SEC("tp_btf/cpu_frequency")

@@ -55,7 +55,7 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 		size_t len = strlen(why);
 		int n;
 
-		if (strncmp(section, SECTION, strlen(SECTION)) != 0)
+		if (strncmp(section, SECTION, strlen(SECTION)) != 0 || !bpf_program__autoload(prog))
 			continue;
 		n = bpf_tracepoint_args(name);
 		if (n == -ENOTSUP) {
@@ -101,6 +101,7 @@ static int on_libbpf_message(enum libbpf_print_level level, const char *fmt, va_
 
 	(void)level;
 	vsnprintf(line, sizeof(line), fmt, args);
+	line[strcspn(line, "\n")] = '\0';
 	log_debug("%s", line);
 	return 0;
 }

@@ -39,6 +39,7 @@ static void sched_stop(void *state)
 static int sched_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	bool with_state = bpf_tracepoint_args("sched_switch") >= SWITCH_ARGS_WITH_STATE;
+	bool has_x86_timer = bpf_tracepoint_args("local_timer_entry") > 0;
 	struct sched *s;
 	int r;
 
@@ -52,11 +53,13 @@ static int sched_start(const struct collector_env *env, char why[WHY_LEN], void 
 		r = -errno;
 		goto fail;
 	}
+	bpf_program__set_autoload(s->skel->progs.on_switch, with_state);
+	bpf_program__set_autoload(s->skel->progs.on_switch_pre_5_18, !with_state);
+	bpf_program__set_autoload(s->skel->progs.on_x86_timer_entry, has_x86_timer);
+	bpf_program__set_autoload(s->skel->progs.on_x86_timer_exit, has_x86_timer);
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		goto fail;
-	bpf_program__set_autoload(s->skel->progs.on_switch, with_state);
-	bpf_program__set_autoload(s->skel->progs.on_switch_pre_5_18, !with_state);
 
 	r = bpf_ring_resize(s->skel->obj, env->ring_bytes);
 	if (r == 0)
