@@ -17,12 +17,34 @@
 #define TASK_RTLOCK_WAIT     0x1000 /* 5.15 */
 #define TASK_FROZEN	     0x8000 /* 6.1 */
 
-#define SOFTIRQ_BIT  0x100 /* of preempt_count: serving one, not merely holding them off */
-#define HARDIRQ_MASK 0xf0000
+/*
+ * What interrupts a CPU right now. The kernel's own preempt_count cannot be
+ * read on every kernel (its symbol is hidden on some), so we count ourselves.
+ */
+struct irq_depth {
+	__u32 hard, soft;
+};
 
-/* preempt_count is a per-CPU variable of its own, but in Linux 6.2 to 6.14. */
-extern const int __preempt_count __ksym __weak;
-extern const struct pcpu_hot pcpu_hot __ksym __weak;
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct irq_depth);
+} irq_depth SEC(".maps");
+
+static __always_inline struct irq_depth *this_depth(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&irq_depth, &zero);
+}
+
+/* An exit whose entry was before the program was attached finds 0. */
+static __always_inline void leave(__u32 *depth)
+{
+	if (*depth > 0)
+		(*depth)--;
+}
 
 /*
  * What __trace_sched_switch_state() gives: the highest reported bit alone.
