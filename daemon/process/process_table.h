@@ -21,19 +21,21 @@ struct module;
 struct symbolizer;
 struct process_table;
 
-#define COMM_LEN 16
+#define COMM_LEN   16
 #define MAX_PID_NS 4 /* nested pid namespaces whose ids are kept */
 
 struct thread {
 	uint32_t tid, tgid;
 	uint64_t start_ns; /* BOOTTIME; from /proc rounded down to 10 ms */
 	uint64_t free_ns;  /* when its task was freed; 0 = it lives */
+	uint64_t found;	   /* see process_table_found(); 0: known from its fork on */
 	char comm[COMM_LEN];
 	uint32_t nstid[MAX_PID_NS]; /* in inner namespaces, outermost first; 0-ended */
 };
 
 struct process {
-	uint32_t tgid, ppid;
+	uint32_t tgid;
+	uint32_t ppid; /* who forked it; of those found in /proc, the parent then */
 	uint64_t start_ns;
 	uint64_t free_ns; /* 0 = it lives */
 	uint32_t uid;
@@ -60,6 +62,12 @@ int process_table_each(const struct process_table *pt, process_fn *fn, void *ctx
 int process_table_each_thread(const struct process_table *pt, const struct process *p,
 			      thread_fn *fn, void *ctx);
 
+/*
+ * Counts what the scan has found or corrected, without an event that tells of
+ * it: the threads whose `found` is greater than an earlier value.
+ */
+uint64_t process_table_found(const struct process_table *pt);
+
 /* Is `tgid` one of `roots` or a descendant of one, as far as parents are known? */
 bool process_table_descends(const struct process_table *pt, uint32_t tgid, const uint32_t *roots,
 			    size_t n_roots);
@@ -77,9 +85,9 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns);
 
 struct process_table_stats {
 	uint64_t n_processes, n_threads, n_mappings;
-	uint64_t n_rescans;	/* of a process, to repair lost or missed mapping events */
-	uint64_t n_unpinned;	/* files gone before they could be opened */
-	uint64_t n_over_cap;	/* processes, threads or mappings beyond the caps */
+	uint64_t n_rescans;  /* of a process, to repair lost or missed mapping events */
+	uint64_t n_unpinned; /* files gone before they could be opened */
+	uint64_t n_over_cap; /* processes, threads or mappings beyond the caps */
 };
 void process_table_stats(const struct process_table *pt, struct process_table_stats *ret);
 

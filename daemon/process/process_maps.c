@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process_maps.c - the mappings of processes: who shares whose, what is read
+ * from /proc and when, and where an address is.
+ *
+ * A process that began after us is known by its events from its exec on. The
+ * others are read: at once when an address in one is asked for, otherwise in
+ * the background, those that use the CPU first. What was read is as of the
+ * time its reading began; events up to then are left out, later ones go in.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "process/maps_reader.h"
+#include "process/process_table_impl.h"
+#include "symbolize/symbolizer.h"
+
+/* Readings that somebody waits for: one may take this long, all a fifth of the time. */
+#define READ_NOW_NS	(10 * NS_PER_MS)
+#define MAX_CREDIT_NS	(200 * NS_PER_MS)
+#define CREDIT_FRACTION 5
+
+/* Between two readings of one process, because of addresses that are not in it. */
+#define MIN_REREAD_NS NS_PER_SEC
+#define MAX_REREAD_NS (64 * NS_PER_SEC)
+
+/* x86-64: mapped at this address in every process, but in no list of mappings. */
+#define VSYSCALL_START 0xffffffffff600000ull
+#define VSYSCALL_END   0xffffffffff601000ull
+
+/* ---- whose mappings ---- */
+
+static void queue(struct process_table *pt, struct proc *p, bool first)
+{
+	struct proc *next = first ? pt->queue_first : NULL;
+
+	if (p->queued)
+		return;
+	p->queued = true;
+	p->next_queued = next;
+	p->prev_queued = next ? next->prev_queued : pt->queue_last;
+	*(next ? &next->prev_queued : &pt->queue_last) = p;
+	*(p->prev_queued ? &p->prev_queued->next_queued : &pt->queue_first) = p;
+}
+
+static void unqueue(struct process_table *pt, struct proc *p)
+{
+	if (!p->queued)
+		return;
+	p->queued = false;
+	*(p->next_queued ? &p->next_queued->prev_queued : &pt->queue_last) = p->prev_queued;
+	*(p->prev_queued ? &p->prev_queued->next_queued : &pt->queue_first) = p->next_queued;
+}
+
+void process_maps_drop(struct process_table *pt, struct proc *p)
+{
+	unqueue(pt, p);
+	maps_reader_free(p->reader);
+	p->reader = NULL;
+	mappings_release(p->maps);
+	p->maps = NULL;
+}
+
+void process_maps_fork(struct process_table *pt, struct proc *child, const struct proc *parent)
+{
+	if (child->pub.is_kthread) {
+		child->maps_state = MAPS_NONE;
+		return;
+	}
+	if (parent) {
+		child->maps_state =
+			parent->maps_state == MAPS_NONE ? MAPS_KNOWN : parent->maps_state;
+		child->maps_time_ns = parent->maps_time_ns;
+		child->maps_lost = parent->maps_lost;
+		child->cpu_ticks = parent->cpu_ticks;
+		if (parent->maps)
+			child->maps = mappings_hold(parent->maps);
+	}
+	if (child->maps_state == MAPS_UNKNOWN || child->maps_lost)
+		queue(pt, child, false);
+}
+
+void process_table_exec_maps(struct process_table *pt, uint32_t tgid, uint64_t time_ns)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+
+	if (!p || p->maps_time_ns >= time_ns)
+		return;
+	process_maps_drop(pt, p);
+	p->maps_state = MAPS_KNOWN;
+	p->maps_time_ns = time_ns - 1; /* the first mapping may carry the same time */
+	p->maps_lost = false;
+	p->reread_ns = p->reread_after_ns = 0;
+}
+
+void process_table_mmap(struct process_table *pt, uint32_t tgid, uint64_t time_ns,
+			const struct mapping *mapping)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+
+	if (!p || p->maps_state == MAPS_NONE)
+		return;
+	if (p->reader && time_ns > maps_reader_time(p->reader))
+		(void)maps_reader_add(p->reader, mapping); /* counted when it is installed */
+	if (time_ns <= p->maps_time_ns)
+		return;
+	if (!p->maps)
+		p->maps = mappings_new(&pt->budget);
+	if (!p->maps || mappings_set(&p->maps, mapping) < 0) {
+		pt->stats.n_over_cap++;
+		/* Most of what fills it up may be unmapped by now. */
+		process_maps_want(pt, p);
+	}
+}
+
+/* ---- reading ---- */
+
+/* Once more, but ever more seldom. */
+void process_maps_want(struct process_table *pt, struct proc *p)
+{
+	uint64_t now_ns = boot_ns();
+
+	if (p->queued || p->pub.free_ns || now_ns < p->reread_ns)
+		return;
+	p->reread_after_ns = p->reread_after_ns ? 2 * p->reread_after_ns : MIN_REREAD_NS;
+	if (p->reread_after_ns > MAX_REREAD_NS)
+		p->reread_after_ns = MAX_REREAD_NS;
+	p->reread_ns = now_ns + p->reread_after_ns;
+	queue(pt, p, false);
+}
+
+static void install(struct process_table *pt, struct proc *p)
+{
+	pt->stats.n_over_cap += maps_reader_over_cap(p->reader);
+	/*
+	 * With an exec on its way this may be the new program's, too early. Its
+	 * own events will tell.
+	 */
+	if (!pt->exec_pending || !pt->exec_pending(pt->exec_pending_ctx, p->pub.tgid)) {
+		pt->stats.n_rescans += p->maps_state == MAPS_KNOWN;
+		mappings_release(p->maps);
+		p->maps = maps_reader_take(p->reader);
+		p->maps_time_ns = maps_reader_time(p->reader);
+		p->maps_state = MAPS_KNOWN;
+		p->maps_lost = false;
+	}
+	maps_reader_free(p->reader);
+	p->reader = NULL;
+}
+
+/* 1: done, for good or not. 0: it takes longer than this. */
+static int read_maps(struct process_table *pt, struct proc *p, uint64_t deadline_ns)
+{
+	int r = 0;
+
+	if (p->pub.free_ns)
+		return 1;
+	if (!p->reader)
+		r = maps_reader_open(pt->proc_fd, p->pub.tgid, p->pub.start_ns / TICK_NS, pt->pins,
+				     &pt->budget, &p->reader);
+	if (r == 0)
+		r = maps_reader_step(p->reader, deadline_ns);
+	if (r > 0)
+		install(pt, p);
+	if (r < 0) { /* gone, or not ours to read: another try when it is asked for */
+		maps_reader_free(p->reader);
+		p->reader = NULL;
+	}
+	return r != 0;
+}
+
+bool process_table_read_maps(struct process_table *pt, uint64_t deadline_ns)
+{
+	while (pt->queue_first) {
+		struct proc *p = pt->queue_first;
+
+		if (!read_maps(pt, p, deadline_ns))
+			return true;
+		unqueue(pt, p);
+		if (boot_ns() > deadline_ns)
+			break;
+	}
+	return pt->queue_first != NULL;
+}
+
+static int busier_first(const void *a, const void *b)
+{
+	const struct proc *pa = *(struct proc *const *)a, *pb = *(struct proc *const *)b;
+
+	return (pa->cpu_ticks < pb->cpu_ticks) - (pa->cpu_ticks > pb->cpu_ticks);
+}
+
+void process_maps_sort_queue(struct process_table *pt)
+{
+	struct proc **all;
+	size_t n = 0;
+
+	for (struct proc *p = pt->queue_first; p; p = p->next_queued)
+		n++;
+	all = n ? malloc(n * sizeof(*all)) : NULL;
+	if (!all)
+		return; /* any order will do */
+	n = 0;
+	for (struct proc *p = pt->queue_first; p; p = p->next_queued)
+		all[n++] = p;
+	qsort(all, n, sizeof(*all), busier_first);
+	pt->queue_first = pt->queue_last = NULL;
+	for (size_t i = 0; i < n; i++) {
+		all[i]->queued = false;
+		queue(pt, all[i], false);
+	}
+	free(all);
+}
+
+void process_table_reread_all(struct process_table *pt)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(pt->procs, &pos, NULL, NULL, &value)) {
+		struct proc *p = value;
+
+		if (p->maps_state == MAPS_NONE || p->pub.free_ns)
+			continue;
+		/* A reading begun before the loss would not hold what was lost. */
+		maps_reader_free(p->reader);
+		p->reader = NULL;
+		p->maps_lost = true;
+		p->reread_ns = p->reread_after_ns = 0;
+		queue(pt, p, false);
+	}
+	process_maps_sort_queue(pt);
+}
+
+/* At once, if there is time to spare for it. */
+static void read_now(struct process_table *pt, struct proc *p)
+{
+	uint64_t now_ns = boot_ns(), spent_ns;
+
+	pt->read_credit_ns += (now_ns - pt->credit_time_ns) / CREDIT_FRACTION;
+	if (pt->read_credit_ns > MAX_CREDIT_NS)
+		pt->read_credit_ns = MAX_CREDIT_NS;
+	pt->credit_time_ns = now_ns;
+
+	unqueue(pt, p);
+	if (pt->read_credit_ns < READ_NOW_NS || !read_maps(pt, p, now_ns + READ_NOW_NS)) {
+		queue(pt, p, true);
+	} else if (p->maps_state == MAPS_UNKNOWN || p->maps_lost) {
+		p->reread_after_ns = MIN_REREAD_NS;
+		p->reread_ns = now_ns + p->reread_after_ns;
+	}
+	spent_ns = boot_ns() - now_ns;
+	pt->read_credit_ns -= spent_ns < pt->read_credit_ns ? spent_ns : pt->read_credit_ns;
+}
+
+/* ---- questions ---- */
+
+int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc,
+			  struct module **ret_module, uint64_t *ret_offset)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+	const struct mapping *m = NULL;
+
+	if (!p || p->maps_state == MAPS_NONE)
+		return -ENOENT;
+	if ((p->maps_state == MAPS_UNKNOWN || p->maps_lost) && !p->pub.free_ns &&
+	    boot_ns() >= p->reread_ns)
+		read_now(pt, p);
+	if (p->maps)
+		m = mappings_find(p->maps, pc);
+	if (!m) {
+		if (p->maps_state == MAPS_KNOWN)
+			process_maps_want(pt, p);
+		return -ENOENT;
+	}
+	*ret_module = m->module;
+	*ret_offset = pc - m->start + m->pgoff;
+	return 0;
+}
+
+struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc)
+{
+	struct module *module = NULL;
+	uint64_t offset = 0;
+
+	if (pc >= VSYSCALL_START && pc < VSYSCALL_END)
+		module = symbolizer_pseudo_module(pt->sym, "[vsyscall]");
+	else
+		(void)process_table_resolve(pt, tgid, pc, &module, &offset);
+	if (!module) {
+		module = symbolizer_pseudo_module(pt->sym, "[unknown]");
+		offset = 0;
+	}
+	return module ? symbolizer_locate(pt->sym, module, offset) : NULL;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_table_impl.h - the inside of the table, for process_table.c and process_maps.c. */
+#ifndef PROCESS_TABLE_IMPL_H
+#define PROCESS_TABLE_IMPL_H
+
+#include "hash.h"
+#include "process/mappings.h"
+#include "process/process_table_update.h"
+
+struct maps_reader;
+struct proc;
+
+struct task {
+	struct thread pub; /* first: a thread is its task */
+	struct proc *proc;
+	struct task *prev, *next; /* among the threads of the process */
+	bool exact;		  /* start_ns is not rounded */
+	uint32_t scan;		  /* number of the scan that has seen it */
+};
+
+enum maps_state {
+	MAPS_UNKNOWN, /* the process is older than our events, and was not read yet */
+	MAPS_KNOWN,
+	MAPS_NONE, /* a kernel thread */
+};
+
+struct proc {
+	struct process pub; /* first: a process is its proc */
+	struct task *tasks;
+	bool exact;
+	uint32_t scan;
+	uint64_t cpu_ticks;
+
+	/* The parent is known by both, since pids are reused. */
+	uint64_t parent_start_ns;
+	unsigned n_children; /* entries whose parent this is: it stays for their sake */
+
+	enum maps_state maps_state;
+	struct mappings *maps;			/* NULL: empty */
+	uint64_t maps_time_ns;			/* mapping events up to here are in `maps` */
+	struct maps_reader *reader;		/* a reading begun, or NULL */
+	struct proc *prev_queued, *next_queued; /* to be read in the background */
+	bool queued;
+	bool maps_lost;		  /* events were lost: `maps` is not to be trusted */
+	uint64_t reread_ns;	  /* not before; doubles, since most unknown addresses are junk */
+	uint64_t reread_after_ns; /* the interval */
+};
+
+struct process_table {
+	struct symbolizer *sym;
+	struct hash *procs; /* tgid -> struct proc */
+	struct hash *tasks; /* tid -> struct task */
+	uint64_t found;
+	uint32_t scan;
+
+	int proc_fd;
+	struct module_pins *pins;
+	struct mappings_budget budget;
+	struct proc *queue_first, *queue_last;
+	uint64_t read_credit_ns, credit_time_ns; /* for readings that cannot wait */
+	exec_pending_fn *exec_pending;
+	void *exec_pending_ctx;
+
+	struct process_table_stats stats;
+};
+
+struct proc *process_table_proc(const struct process_table *pt, uint32_t tgid);
+
+/* In process_maps.c. */
+void process_maps_fork(struct process_table *pt, struct proc *child, const struct proc *parent);
+void process_maps_want(struct process_table *pt, struct proc *p);
+/* Those that use the CPU first. */
+void process_maps_sort_queue(struct process_table *pt);
+void process_maps_drop(struct process_table *pt, struct proc *p);
+
+#endif
