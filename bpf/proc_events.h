@@ -25,14 +25,14 @@ enum proc_event_type {
  */
 struct proc_task_event {
 	struct event_hdr hdr;
-	__u64 start_ns;		    /* of the task: with its tid, who it is */
-	__u64 process_start_ns;	    /* of its process's leader */
-	__u64 clone_flags;	    /* PROC_NEWTASK */
+	__u64 start_ns;		/* of the task: with its tid, who it is */
+	__u64 process_start_ns; /* of its process's leader */
+	__u64 clone_flags;	/* PROC_NEWTASK */
 	__u32 uid;
 	__s32 prio;
 	__u32 flags;
 	__u32 pad;
-	__u32 nstid[PROC_NSTIDS]; /* in inner pid namespaces, outermost first; PROC_NEWTASK */
+	__u32 nstid[PROC_NSTIDS];  /* in inner pid namespaces, outermost first; PROC_NEWTASK */
 	char comm[EVENT_COMM_LEN]; /* PROC_RENAME: the new one */
 };
 
@@ -43,7 +43,7 @@ struct proc_task_event {
 struct proc_exec_event {
 	struct event_hdr hdr;
 	__u64 start_ns;
-	__u32 old_tid;	 /* of the caller before; differs when it was not the leader */
+	__u32 old_tid; /* of the caller before; differs when it was not the leader */
 	__u32 uid;
 	__u32 args_size; /* of all arguments, each with its NUL */
 	__u32 args_len;	 /* how much of that is in `args`; 0: not readable */
