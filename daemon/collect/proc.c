@@ -42,7 +42,7 @@
 
 /* A record of the BPF ring, waiting in `records` for its turn. */
 struct waiting {
-	uint64_t time_ns;
+	uint64_t time_ns; /* what it is sorted by */
 	size_t at, len;
 };
 
@@ -59,6 +59,7 @@ struct proc_source {
 	struct buf records;
 	struct waiting *waiting;
 	size_t n_waiting, cap_waiting;
+	uint64_t newest_ns[MAX_CPUS];
 };
 
 /* ---- applying ---- */
@@ -141,6 +142,19 @@ static void apply_record(struct proc_source *s, const struct event_hdr *ev, size
 
 /* ---- draining ---- */
 
+/*
+ * Records of one CPU stay in the order of their numbers. One that interrupts
+ * another between its number and its time is behind it, and yet older.
+ */
+static uint64_t place_in_time(struct proc_source *s, const struct event_hdr *ev)
+{
+	uint64_t *newest_ns = &s->newest_ns[ev->cpu < MAX_CPUS ? ev->cpu : 0];
+
+	if (*newest_ns < ev->time_ns)
+		*newest_ns = ev->time_ns;
+	return *newest_ns;
+}
+
 static int keep_record(struct proc_source *s, const struct event_hdr *ev, size_t len)
 {
 	static const char zeros[8];
@@ -164,7 +178,7 @@ static int keep_record(struct proc_source *s, const struct event_hdr *ev, size_t
 		return r;
 	}
 	s->waiting[s->n_waiting++] =
-		(struct waiting){ .time_ns = ev->time_ns, .at = at, .len = len };
+		(struct waiting){ .time_ns = place_in_time(s, ev), .at = at, .len = len };
 	return 0;
 }
 
