@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_check_samples.c - samples, symbols, GPU jobs, frames and the ledger of a trace check. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "good_trace.h"
+
+static struct good_trace t;
+
+static void setup(void)
+{
+	good_trace_init(&t);
+}
+
+static void teardown(void)
+{
+	good_trace_done(&t);
+}
+
+static StackSample *sample(int i)
+{
+	return t.samples[i]->stack_sample;
+}
+
+static TracePacketDefaults *defaults(void)
+{
+	return t.samples[0]->trace_packet_defaults;
+}
+
+/* ---- samples ---- */
+
+/* It is not the CPU's then, and not counted as its. */
+START_TEST(samples_without_a_source)
+{
+	defaults()->stack_sample_defaults->source = NULL;
+	*good_trace_ledger(&t, "ledger.cpu.written") = 0;
+	*good_trace_ledger(&t, "ledger.cpu.filtered") = 3;
+	assert_found(&t, CHECK_SAMPLE_NO_SOURCE);
+}
+END_TEST
+
+START_TEST(a_sample_without_a_thread)
+{
+	sample(1)->has_task_context_iid = 0;
+	assert_found(&t, CHECK_SAMPLE_NO_THREAD);
+}
+END_TEST
+
+START_TEST(a_task_context_without_a_tid)
+{
+	t.samples[0]->interned_data->stack_sample_task_contexts[1]->has_tid = 0;
+	assert_found(&t, CHECK_SAMPLE_NO_THREAD);
+}
+END_TEST
+
+START_TEST(a_sample_without_a_callstack)
+{
+	sample(1)->has_callstack_iid = 0;
+	assert_found(&t, CHECK_SAMPLE_NO_CALLSTACK);
+}
+END_TEST
+
+START_TEST(time_off_the_cpu_in_a_unit_of_cpu_time)
+{
+	defaults()->stack_sample_defaults->source = "linux.offcpu";
+	*good_trace_ledger(&t, "ledger.cpu.written") = 0;
+	*good_trace_ledger(&t, "ledger.cpu.filtered") = 3;
+	assert_found(&t, CHECK_SAMPLE_UNIT);
+}
+END_TEST
+
+START_TEST(time_off_the_cpu_in_a_unit_of_its_own_is_fine)
+{
+	StackSample__CounterDescriptor *d = defaults()->stack_sample_defaults->primary_descriptor;
+
+	defaults()->stack_sample_defaults->source = "linux.offcpu";
+	d->has_unit = 0;
+	d->unit = 0;
+	d->unit_str = "ns-offcpu";
+	*good_trace_ledger(&t, "ledger.cpu.written") = 0;
+	*good_trace_ledger(&t, "ledger.cpu.filtered") = 3;
+	/* Nor must such samples lie where the thread runs. */
+	t.samples[2]->timestamp = MS(25) - SLEPT;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(a_sample_of_a_process_without_a_name)
+{
+	t.samples[0]->interned_data->stack_sample_task_contexts[0]->pid = 555;
+	assert_found(&t, CHECK_SAMPLE_NAMELESS);
+}
+END_TEST
+
+START_TEST(a_sample_before_the_life_of_its_thread)
+{
+	/* Before the first switch of CPU 1: whether it ran is not known. */
+	t.samples[1]->timestamp = MS(1) - SLEPT;
+	assert_found(&t, CHECK_SAMPLE_OUTSIDE_LIFE);
+}
+END_TEST
+
+START_TEST(a_sample_after_the_life_of_its_thread)
+{
+	sample(1)->has_execution_context_iid = 0;
+	t.samples[1]->timestamp = MS(60) + 1 - SLEPT;
+	assert_found(&t, CHECK_SAMPLE_OUTSIDE_LIFE);
+}
+END_TEST
+
+START_TEST(a_sample_of_a_thread_that_sleeps)
+{
+	t.samples[2]->timestamp = MS(25) - SLEPT;
+	assert_found(&t, CHECK_SAMPLE_NOT_RUNNING);
+}
+END_TEST
+
+START_TEST(a_sample_on_another_cpu)
+{
+	sample(1)->execution_context_iid = 1;
+	assert_found(&t, CHECK_SAMPLE_NOT_RUNNING);
+}
+END_TEST
+
+START_TEST(a_sample_after_the_last_switch_belongs_to_the_thread_switched_in)
+{
+	t.samples[2]->timestamp = MS(41) - SLEPT;
+	assert_found(&t, CHECK_SAMPLE_NOT_RUNNING);
+}
+END_TEST
+
+START_TEST(a_sample_of_the_thread_switched_in_last_is_fine)
+{
+	t.samples[0]->interned_data->stack_sample_task_contexts[0]->tid = 101;
+	t.samples[0]->timestamp = MS(41) - SLEPT;
+	t.samples[2]->timestamp = MS(42) - SLEPT;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+/* The tracepoint fires a little before the thread is off the CPU. */
+START_TEST(a_sample_within_the_handover_is_fine)
+{
+	t.samples[2]->timestamp = MS(40) + 5000 - SLEPT;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(a_sample_where_switches_were_lost_is_not_judged)
+{
+	TracePacket *pkt = good_trace_copy(&t, t.bundle_1);
+	FtraceEventBundle *b = pkt->ftrace_events;
+
+	/* CPU 1 again, from 50 ms on, with a loss before. */
+	t.bundle_1->ftrace_events->n_event = 2;
+	b->event += 2;
+	b->n_event -= 2;
+	b->has_lost_events = 1;
+	b->lost_events = 1;
+	good_trace_insert(&t, pkt, t.samples[0]);
+	sample(0)->execution_context_iid = 2; /* of 100, at 5 ms, when 200 seems to run */
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+/* A second sampling session, of 100 at 7 ms. */
+static void second_session(char *counter)
+{
+	TracePacket *pkt = good_trace_copy(&t, t.samples[0]);
+	StackSampleDefaults *d = pkt->trace_packet_defaults->stack_sample_defaults;
+
+	pkt->trusted_packet_sequence_id = 17;
+	pkt->timestamp += 2000000;
+	d->primary_descriptor->name = counter;
+	good_trace_insert(&t, pkt, t.begin_a);
+	++*good_trace_ledger(&t, "ledger.cpu.written");
+	++*good_trace_ledger(&t, "ledger.cpu.produced");
+}
+
+START_TEST(two_sessions_of_one_name)
+{
+	second_session("cpu-clock 999 Hz");
+	assert_found(&t, CHECK_SESSION_NAME);
+}
+END_TEST
+
+START_TEST(two_sessions_of_two_names_are_fine)
+{
+	second_session("cpu-clock 4000 Hz");
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(a_perf_sample_with_a_count)
+{
+	TracePacket *pkt = good_trace_copy(&t, t.samples[1]);
+	PerfSample *s = good_trace_alloc(&t, sizeof(*s));
+
+	perf_sample__init(s);
+	s->has_cpu = s->has_pid = s->has_tid = s->has_callstack_iid = s->has_timebase_count = 1;
+	s->cpu = 1;
+	s->pid = s->tid = 200;
+	s->callstack_iid = 1;
+	s->timebase_count = 12345;
+	pkt->stack_sample = NULL;
+	pkt->perf_sample = s;
+	good_trace_insert(&t, pkt, t.samples[2]);
+	assert_found(&t, CHECK_PERF_SAMPLE);
+}
+END_TEST
+
+/* ---- symbols ---- */
+
+START_TEST(symbols_before_the_samples)
+{
+	good_trace_move(&t, t.symbols, t.samples[0]);
+	assert_found(&t, CHECK_SYMBOLS_EARLY);
+}
+END_TEST
+
+START_TEST(symbols_of_another_build)
+{
+	t.symbols->module_symbols->build_id.len = 3;
+	assert_found(&t, CHECK_SYMBOLS_MODULE);
+}
+END_TEST
+
+START_TEST(symbols_of_a_module_that_was_not_sampled)
+{
+	t.symbols->module_symbols->path = "/bin/other";
+	assert_found(&t, CHECK_SYMBOLS_MODULE);
+}
+END_TEST
+
+START_TEST(symbols_of_an_address_that_was_not_sampled)
+{
+	t.symbols->module_symbols->address_symbols[0]->address = 0x2001;
+	assert_found(&t, CHECK_SYMBOLS_ADDRESS);
+}
+END_TEST
+
+/* Interned is not sampled: the importer makes a frame when an event uses it. */
+START_TEST(symbols_of_a_frame_that_was_interned_only)
+{
+	InternedData *d = t.samples[0]->interned_data;
+
+	d->callstacks[0]->frame_ids[1] = 1;
+	assert_found(&t, CHECK_SYMBOLS_ADDRESS);
+}
+END_TEST
+
+/* ---- GPU, frames, network ---- */
+
+START_TEST(a_job_without_an_id)
+{
+	t.job->gpu_render_stage_event->has_event_id = 0;
+	assert_found(&t, CHECK_STAGE_NO_ID);
+}
+END_TEST
+
+START_TEST(a_job_without_a_queue)
+{
+	t.job->gpu_render_stage_event->has_hw_queue_iid = 0;
+	assert_found(&t, CHECK_STAGE_QUEUE);
+}
+END_TEST
+
+START_TEST(a_job_without_a_process)
+{
+	t.job->interned_data->graphics_contexts[0]->has_pid = 0;
+	assert_found(&t, CHECK_STAGE_PROCESS);
+}
+END_TEST
+
+START_TEST(a_job_without_a_duration)
+{
+	t.job->gpu_render_stage_event->has_duration = 0;
+	assert_found(&t, CHECK_STAGE_PROCESS);
+}
+END_TEST
+
+START_TEST(a_frame_without_a_token)
+{
+	t.frame_start->frame_timeline_event->actual_surface_frame_start->token = 0;
+	assert_found(&t, CHECK_FRAME_FIELDS);
+}
+END_TEST
+
+START_TEST(a_frame_without_a_jank_type)
+{
+	t.frame_start->frame_timeline_event->actual_surface_frame_start->has_jank_type = 0;
+	assert_found(&t, CHECK_FRAME_FIELDS);
+}
+END_TEST
+
+START_TEST(a_frame_that_never_ends)
+{
+	good_trace_remove(&t, t.frame_end);
+	assert_found(&t, CHECK_FRAME_UNPAIRED);
+}
+END_TEST
+
+START_TEST(a_frame_that_never_started)
+{
+	good_trace_remove(&t, t.frame_start);
+	t.frame_end->interned_data = t.frame_start->interned_data;
+	assert_found(&t, CHECK_FRAME_UNPAIRED);
+}
+END_TEST
+
+START_TEST(a_frame_that_ends_before_it_starts)
+{
+	t.frame_end->timestamp = MS(20);
+	assert_found(&t, CHECK_FRAME_UNPAIRED);
+}
+END_TEST
+
+START_TEST(a_display_frame_before_its_surface_frame)
+{
+	t.display_start->timestamp = MS(19);
+	assert_found(&t, CHECK_FRAME_FLOW);
+}
+END_TEST
+
+START_TEST(network_packets_without_all_lengths)
+{
+	t.network->network_packet_bundle->n_packet_lengths = 1;
+	assert_found(&t, CHECK_NETWORK_ARRAYS);
+}
+END_TEST
+
+/* ---- the ledger ---- */
+
+START_TEST(a_complete_trace_without_a_ledger)
+{
+	good_trace_remove(&t, t.ledger);
+	assert_found(&t, CHECK_LEDGER_MISSING);
+}
+END_TEST
+
+START_TEST(an_incomplete_trace_needs_no_ledger)
+{
+	good_trace_remove(&t, t.ledger);
+	good_trace_remove(&t, t.disabled);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(an_account_that_does_not_close)
+{
+	++*good_trace_ledger(&t, "ledger.proc.produced");
+	assert_found(&t, CHECK_LEDGER_SUM);
+}
+END_TEST
+
+START_TEST(an_account_without_one_of_its_parts)
+{
+	TraceAttributes *a = t.ledger->trace_attributes;
+
+	a->attribute[0]->key = "another.key";
+	assert_found(&t, CHECK_LEDGER_SUM);
+}
+END_TEST
+
+START_TEST(the_last_account_counts)
+{
+	TracePacket *early = good_trace_copy(&t, t.ledger);
+
+	early->trace_attributes->attribute[0]->long_value = 99;
+	good_trace_insert(&t, early, t.second_snapshot);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+/* More written than there is: for each source that can be counted. */
+static void assert_written(const char *written, const char *filtered)
+{
+	++*good_trace_ledger(&t, written);
+	--*good_trace_ledger(&t, filtered);
+	assert_found(&t, CHECK_LEDGER_WRITTEN);
+}
+
+START_TEST(samples_that_are_not_in_the_file)
+{
+	assert_written("ledger.cpu.written", "ledger.cpu.filtered");
+}
+END_TEST
+
+START_TEST(switches_that_are_not_in_the_file)
+{
+	assert_written("ledger.sched.written", "ledger.sched.filtered");
+}
+END_TEST
+
+START_TEST(slices_that_are_not_in_the_file)
+{
+	assert_written("ledger.syscalls.written", "ledger.syscalls.filtered");
+}
+END_TEST
+
+START_TEST(slices_of_other_categories_are_not_counted)
+{
+	t.begin_a->interned_data->event_categories[0]->name = "probe";
+	assert_found(&t, CHECK_LEDGER_WRITTEN);
+}
+END_TEST
+
+/* ---- loss ---- */
+
+/* 7 samples were lost and 5 switches dropped; `n` of them on the track, `stats` in TraceStats. */
+static void lose(uint64_t n, uint64_t stats)
+{
+	TracePacket *loss = good_trace_copy(&t, t.instant);
+	DebugAnnotation *count = good_trace_alloc(&t, sizeof(*count));
+
+	debug_annotation__init(count);
+	count->name = "count";
+	count->has_uint_value = 1;
+	count->uint_value = n;
+	loss->track_event->track_uuid = UUID_LOSS;
+	loss->track_event->n_debug_annotations = 1;
+	loss->track_event->debug_annotations = good_trace_alloc(&t, sizeof(void *));
+	loss->track_event->debug_annotations[0] = count;
+	good_trace_insert(&t, loss, t.job);
+	t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss = stats;
+
+	*good_trace_ledger(&t, "ledger.cpu.lost") = 7;
+	*good_trace_ledger(&t, "ledger.cpu.produced") += 7;
+	*good_trace_ledger(&t, "ledger.sched.dropped") = 5;
+	*good_trace_ledger(&t, "ledger.sched.produced") += 5;
+}
+
+START_TEST(loss_that_is_recorded_is_good)
+{
+	struct trace_check *c;
+	struct trace_summary s;
+	char text[128];
+
+	lose(12, 12);
+	c = check_of_trace(&t);
+	assert_only(c, N_CHECK_KINDS);
+	trace_check_summary(c, &s);
+	ck_assert_uint_eq(s.n_lost, 7);
+	ck_assert_uint_eq(s.n_dropped, 5);
+	trace_check_loss(c, text, sizeof(text));
+	ck_assert_str_eq(text, "cpu lost 7 and dropped 0 of 10, "
+			       "sched lost 0 and dropped 5 of 14");
+	trace_check_free(c);
+}
+END_TEST
+
+START_TEST(loss_in_the_ftrace_stats_is_recorded_too)
+{
+	lose(12, 7);
+	t.stats_end->ftrace_stats->cpu_stats[0]->dropped_events = 5;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(loss_without_an_instant)
+{
+	lose(11, 12);
+	assert_found(&t, CHECK_LOSS_INSTANTS);
+}
+END_TEST
+
+START_TEST(loss_without_stats)
+{
+	lose(12, 11);
+	assert_found(&t, CHECK_LOSS_STATS);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		samples_without_a_source,
+		a_sample_without_a_thread,
+		a_task_context_without_a_tid,
+		a_sample_without_a_callstack,
+		time_off_the_cpu_in_a_unit_of_cpu_time,
+		time_off_the_cpu_in_a_unit_of_its_own_is_fine,
+		a_sample_of_a_process_without_a_name,
+		a_sample_before_the_life_of_its_thread,
+		a_sample_after_the_life_of_its_thread,
+		a_sample_of_a_thread_that_sleeps,
+		a_sample_on_another_cpu,
+		a_sample_after_the_last_switch_belongs_to_the_thread_switched_in,
+		a_sample_of_the_thread_switched_in_last_is_fine,
+		a_sample_within_the_handover_is_fine,
+		a_sample_where_switches_were_lost_is_not_judged,
+		two_sessions_of_one_name,
+		two_sessions_of_two_names_are_fine,
+		a_perf_sample_with_a_count,
+		symbols_before_the_samples,
+		symbols_of_another_build,
+		symbols_of_a_module_that_was_not_sampled,
+		symbols_of_an_address_that_was_not_sampled,
+		symbols_of_a_frame_that_was_interned_only,
+		a_job_without_an_id,
+		a_job_without_a_queue,
+		a_job_without_a_process,
+		a_job_without_a_duration,
+		a_frame_without_a_token,
+		a_frame_without_a_jank_type,
+		a_frame_that_never_ends,
+		a_frame_that_never_started,
+		a_frame_that_ends_before_it_starts,
+		a_display_frame_before_its_surface_frame,
+		network_packets_without_all_lengths,
+		a_complete_trace_without_a_ledger,
+		an_incomplete_trace_needs_no_ledger,
+		an_account_that_does_not_close,
+		an_account_without_one_of_its_parts,
+		the_last_account_counts,
+		samples_that_are_not_in_the_file,
+		switches_that_are_not_in_the_file,
+		slices_that_are_not_in_the_file,
+		slices_of_other_categories_are_not_counted,
+		loss_that_is_recorded_is_good,
+		loss_in_the_ftrace_stats_is_recorded_too,
+		loss_without_an_instant,
+		loss_without_stats,
+	};
+	Suite *suite = suite_create("check_samples");
+	TCase *tc = tcase_create("mistakes");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(tc, tests[i]);
+	suite_add_tcase(suite, tc);
+	sr = srunner_create(suite);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
