@@ -26,6 +26,7 @@
 #define MAX_SYMTAB_BYTES (256u << 20) /* 11 million symbols */
 #define MAX_STRTAB_BYTES (512u << 20)
 #define MAX_PLT_ENTRIES	 (1u << 20)
+#define PLT_STUB_BYTES	 16
 
 /*
  * Functions may lie inside each other, but seldom many. Beyond this we give up:
@@ -340,60 +341,84 @@ static int read_functions(struct loader *l)
 
 /* ---- stubs of the PLT ---- */
 
-static size_t relocated_symbol(Elf_Data *relocs, bool with_addend, size_t i)
-{
-	GElf_Rela rela;
-	GElf_Rel rel;
+/* What there is to name them by. */
+struct plt {
+	uint64_t addr, size, header_size;
+	Elf_Data *relocs;
+	size_t n;
+	unsigned reloc_type;
+	struct symtab symtab;
+};
 
-	if (with_addend)
-		return gelf_getrela(relocs, (int)i, &rela) ? GELF_R_SYM(rela.r_info) : 0;
-	return gelf_getrel(relocs, (int)i, &rel) ? GELF_R_SYM(rel.r_info) : 0;
-}
-
-/*
- * The linkers put stubs in the order of their relocations, all of one size,
- * after a header (x86 and arm64; .plt.sec has none).
- */
-static int add_plt(struct loader *l)
+/* x86-64 and arm64. False: no PLT, or none that we know the form of. */
+static bool find_plt(struct loader *l, struct plt *ret)
 {
 	GElf_Shdr plt, rel, sh;
 	Elf_Scn *rel_scn = find_section(l, SHT_RELA, ".rela.plt", &rel), *scn;
-	bool with_addend = rel_scn != NULL;
-	size_t entry_size, n;
-	struct symtab st;
-	Elf_Data *relocs = NULL;
-	int r;
+	GElf_Ehdr eh;
+	size_t entry;
 
-	if (!rel_scn)
-		rel_scn = find_section(l, SHT_REL, ".rel.plt", &rel);
-	if (!rel_scn || !find_section(l, SHT_PROGBITS, ".plt.sec", &plt))
-		if (!rel_scn || !find_section(l, SHT_PROGBITS, ".plt", &plt))
-			return 0;
+	if (!rel_scn || !gelf_getehdr(l->elf, &eh))
+		return false;
+	ret->reloc_type = eh.e_machine == EM_AARCH64 ? R_AARCH64_JUMP_SLOT : R_X86_64_JUMP_SLOT;
+	ret->header_size = eh.e_machine == EM_AARCH64 ? 32 : 16;
+	if (eh.e_machine != EM_AARCH64 && eh.e_machine != EM_X86_64)
+		return false;
+	if (find_section(l, SHT_PROGBITS, ".plt.sec", &plt))
+		ret->header_size = 0;
+	else if (!find_section(l, SHT_PROGBITS, ".plt", &plt))
+		return false;
+	ret->addr = plt.sh_addr;
+	ret->size = plt.sh_size;
+
 	scn = elf_getscn(l->elf, rel.sh_link);
-	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM)
-		return 0;
-	r = read_symtab(l, scn, &sh, &st);
-	if (r == 0)
-		r = section_data(rel_scn, &rel, MAX_SYMTAB_BYTES, &relocs);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
+	entry = gelf_fsize(l->elf, ELF_T_RELA, 1, EV_CURRENT);
+	if (!scn || !entry || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_DYNSYM ||
+	    read_symtab(l, scn, &sh, &ret->symtab) < 0 ||
+	    section_data(rel_scn, &rel, MAX_SYMTAB_BYTES, &ret->relocs) < 0)
+		return false;
+	ret->n = ret->relocs->d_size / entry;
+	return ret->n <= MAX_PLT_ENTRIES;
+}
 
-	n = gelf_fsize(l->elf, with_addend ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
-	n = n ? relocs->d_size / n : 0;
-	entry_size = plt.sh_entsize >= 4 && plt.sh_entsize <= 64 ? plt.sh_entsize : 16;
-	if (n > MAX_PLT_ENTRIES || plt.sh_size < n * entry_size ||
-	    plt.sh_size - n * entry_size > 64 || plt.sh_addr > UINT64_MAX - plt.sh_size)
+/*
+ * The linkers put the stubs in the order of their relocations, unless there are
+ * other relocations between (IRELATIVE, TLSDESC). A wrong name would be worse
+ * than none, so it must all fit.
+ */
+static bool plt_in_order(const struct plt *plt)
+{
+	GElf_Rela rela;
+
+	if (plt->size != plt->header_size + plt->n * PLT_STUB_BYTES ||
+	    plt->addr > UINT64_MAX - plt->size)
+		return false;
+	for (size_t i = 0; i < plt->n; i++)
+		if (!gelf_getrela(plt->relocs, (int)i, &rela) ||
+		    GELF_R_TYPE(rela.r_info) != plt->reloc_type)
+			return false;
+	return true;
+}
+
+static int add_plt(struct loader *l)
+{
+	struct plt plt = { 0 };
+	int r = 0;
+
+	if (!find_plt(l, &plt) || !plt_in_order(&plt))
 		return 0;
-	for (size_t i = 0; i < n && r == 0; i++) {
+	for (size_t i = 0; i < plt.n && r == 0; i++) {
 		struct candidate c = { .is_plt = true };
-		size_t index = relocated_symbol(relocs, with_addend, i);
+		GElf_Rela rela;
 		GElf_Sym sym;
 
-		if (!index || index >= st.n || !gelf_getsym(st.syms, (int)index, &sym))
+		if (!gelf_getrela(plt.relocs, (int)i, &rela) ||
+		    GELF_R_SYM(rela.r_info) >= plt.symtab.n ||
+		    !gelf_getsym(plt.symtab.syms, (int)GELF_R_SYM(rela.r_info), &sym))
 			continue;
-		c.name = symbol_name(&st, &sym);
-		c.start = plt.sh_addr + plt.sh_size - (n - i) * entry_size;
-		c.end = c.start + entry_size;
+		c.name = symbol_name(&plt.symtab, &sym);
+		c.start = plt.addr + plt.header_size + i * PLT_STUB_BYTES;
+		c.end = c.start + PLT_STUB_BYTES;
 		if (c.name)
 			r = add_candidate(l, &c);
 	}

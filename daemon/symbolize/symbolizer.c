@@ -286,7 +286,8 @@ static void ask(struct symbolizer *sym)
 	sym->is_asking = false;
 }
 
-static void fail_module(struct symbolizer *sym, struct code_module *m, const char *why)
+static void fail_module(struct symbolizer *sym, struct code_module *m, enum log_level level,
+			const char *why)
 {
 	char path[256];
 
@@ -295,7 +296,7 @@ static void fail_module(struct symbolizer *sym, struct code_module *m, const cha
 	m->is_failed = true;
 	sym->n_files_failed++;
 	(void)text_printable(path, sizeof(path), m->pub.path, strlen(m->pub.path));
-	log_info("symbols: %s: %s; its functions stay without names", path, why);
+	log_write(level, "symbols: %s: %s; its functions stay without names", path, why);
 	give_up_waiting(sym, m);
 }
 
@@ -332,9 +333,9 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 	if (result == FILES_RESULT_OK)
 		take_names(q, reply);
 	else if (result == FILES_RESULT_BROKEN)
-		fail_module(sym, m, "not a readable ELF file");
+		fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
 	else if (result == FILES_RESULT_KILLER)
-		fail_module(sym, m, "the worker that read it died or hung");
+		fail_module(sym, m, LOG_LEVEL_WARN, "the worker that read it died or hung");
 
 	for (uint32_t i = 0; i < batch->n; i++) {
 		struct location_entry *e = q->locations[i];

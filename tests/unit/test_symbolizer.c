@@ -1,0 +1,1155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The whole symbolizer with its real worker: this program executes itself as
+ * one. Files are read, files are broken, and the worker is stopped and killed.
+ */
+#include <check.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/pidfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "event_loop.h"
+#include "symbolize/files_protocol.h"
+#include "symbolize/files_worker.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/symbolizer.h"
+
+#define LIBC_SIZE_MIN (256 * 1024)
+
+void cxx_function(int x) __asm__("_ZN5space8functionEi");
+void rust_function(void) __asm__("_ZN7mycrate6module8function17h0123456789abcdefE");
+void plain_function(void);
+
+__attribute__((noinline)) void cxx_function(int x)
+{
+	__asm__ volatile("" : : "r"(x));
+}
+
+__attribute__((noinline)) void rust_function(void)
+{
+	__asm__ volatile("nop");
+}
+
+__attribute__((noinline)) void plain_function(void)
+{
+	__asm__ volatile("nop; nop; nop; nop");
+}
+
+static struct event_loop *loop;
+static struct symbolizer *sym;
+static char dir[64];
+static uint64_t now;
+
+static void setup(void)
+{
+	strcpy(dir, "/tmp/symbolizer-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	now = boot_ns();
+	ck_assert_int_eq(event_loop_new(&loop), 0);
+	ck_assert_int_eq(symbolizer_new(&sym), 0);
+}
+
+static void teardown(void)
+{
+	char command[96];
+
+	symbolizer_free(sym);
+	event_loop_free(loop);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+static void start(void)
+{
+	ck_assert_int_eq(symbolizer_start(sym, loop), 0);
+}
+
+/* ---- waiting for conditions ---- */
+
+typedef bool condition_fn(void *ctx);
+
+struct wait {
+	condition_fn *fn;
+	void *ctx;
+};
+
+static int check_condition(void *ctx, uint32_t events)
+{
+	struct wait *w = ctx;
+
+	(void)events;
+	return w->fn(w->ctx) ? -ECANCELED : 0;
+}
+
+static void wait_until(condition_fn *fn, void *ctx)
+{
+	struct wait w = { fn, ctx };
+	struct event_source *timer;
+
+	ck_assert_int_eq(event_loop_add_timer(loop, NS_PER_MS, check_condition, &w, &timer), 0);
+	ck_assert_int_eq(event_loop_run(loop), -ECANCELED);
+	event_source_free(timer);
+}
+
+static bool is_ready(void *ctx)
+{
+	return ((struct location *)ctx)->ready;
+}
+
+static void wait_for(struct location *loc)
+{
+	wait_until(is_ready, loc);
+}
+
+struct locations {
+	struct location **items;
+	size_t n;
+};
+
+static bool are_ready(void *ctx)
+{
+	struct locations *l = ctx;
+
+	while (l->n > 0 && l->items[l->n - 1]->ready)
+		l->n--;
+	return l->n == 0;
+}
+
+static void wait_for_all(struct location **items, size_t n)
+{
+	struct locations l = { items, n };
+
+	wait_until(are_ready, &l);
+}
+
+static bool is_other_worker(void *ctx)
+{
+	pid_t pid = symbolizer_worker_pid(sym);
+
+	return pid != 0 && pid != *(pid_t *)ctx;
+}
+
+static uint64_t n_restarts(void)
+{
+	struct symbolizer_stats st;
+
+	symbolizer_stats(sym, &st);
+	return st.n_worker_restarts;
+}
+
+static uint64_t n_failed(void)
+{
+	struct symbolizer_stats st;
+
+	symbolizer_stats(sym, &st);
+	return st.n_files_failed;
+}
+
+/* Stopped, it has taken nothing of what we ask from here on. */
+static pid_t stop_worker(void)
+{
+	pid_t pid = symbolizer_worker_pid(sym);
+	siginfo_t si;
+
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOWAIT), 0);
+	return pid;
+}
+
+/* ---- files ---- */
+
+static const char *libc_path(void)
+{
+	Dl_info info;
+
+	ck_assert_int_ne(dladdr((void *)(uintptr_t)gnu_get_libc_version, &info), 0);
+	return info.dli_fname;
+}
+
+static struct module *module_of(const char *path, const char *shown)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct module *m;
+
+	ck_assert_msg(fd >= 0, "%s: %m", path);
+	ck_assert_int_eq(symbolizer_module(sym, fd, shown, &m), 0);
+	return m;
+}
+
+static void write_file(const char *path, const void *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, data, len), (ssize_t)len);
+	close(fd);
+}
+
+static void *read_whole(const char *path, size_t *ret_len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *data;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	data = malloc((size_t)st.st_size);
+	ck_assert_ptr_nonnull(data);
+	ck_assert_int_eq(read(fd, data, (size_t)st.st_size), st.st_size);
+	close(fd);
+	*ret_len = (size_t)st.st_size;
+	return data;
+}
+
+/* A file of its own with the content of libc, so its functions are known. */
+static struct module *copy_of_libc(const char *name)
+{
+	char path[128];
+	size_t len;
+	void *data = read_whole(libc_path(), &len);
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	write_file(path, data, len);
+	free(data);
+	return module_of(path, path);
+}
+
+/* The offset in its file of code in this process. */
+static uint64_t offset_of(uintptr_t pc)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	uint64_t offset = UINT64_MAX;
+	unsigned long long off;
+	uintptr_t lo, hi;
+	char line[512];
+
+	ck_assert_ptr_nonnull(maps);
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %llx", &lo, &hi, &off) == 3 && pc >= lo && pc < hi)
+			offset = pc - lo + off;
+	fclose(maps);
+	ck_assert_uint_ne(offset, UINT64_MAX);
+	return offset;
+}
+
+static uint64_t version_offset(void)
+{
+	return offset_of((uintptr_t)gnu_get_libc_version);
+}
+
+static struct location *locate(struct module *m, uint64_t offset)
+{
+	struct location *loc = symbolizer_locate(sym, m, offset);
+
+	ck_assert_ptr_nonnull(loc);
+	return loc;
+}
+
+/* ---- names ---- */
+
+START_TEST(a_function_of_this_program_has_its_name)
+{
+	struct module *m = module_of("/proc/self/exe", "/usr/bin/shown");
+	uint64_t offset = offset_of((uintptr_t)plain_function);
+	struct location *loc = locate(m, offset), *inside = locate(m, offset + 1);
+	Dl_info info;
+
+	start();
+	wait_for(loc);
+	wait_for(inside);
+	ck_assert_str_eq(loc->function, "plain_function");
+	ck_assert(loc->has_symbol);
+	ck_assert_uint_eq(loc->kind, LOCATION_NATIVE);
+	ck_assert_int_ne(dladdr((void *)(uintptr_t)plain_function, &info), 0);
+	ck_assert_uint_eq(loc->rel_pc, (uintptr_t)plain_function - (uintptr_t)info.dli_fbase);
+	ck_assert_ptr_eq(loc->module, m);
+	ck_assert_str_eq(m->path, "/usr/bin/shown");
+	ck_assert_uint_eq(m->build_id_len, 20);
+	/* Another place in it is another location with the same name. */
+	ck_assert_uint_ne(inside->id, loc->id);
+	ck_assert_ptr_eq(inside->function, loc->function);
+	ck_assert_ptr_eq(locate(m, offset), loc);
+}
+END_TEST
+
+START_TEST(cxx_and_rust_names_are_readable)
+{
+	struct module *m = module_of("/proc/self/exe", "exe");
+	struct location *cxx = locate(m, offset_of((uintptr_t)cxx_function));
+	struct location *rust = locate(m, offset_of((uintptr_t)rust_function));
+
+	start();
+	wait_for(cxx);
+	wait_for(rust);
+	ck_assert_str_eq(cxx->function, "space::function(int)");
+	ck_assert_str_eq(rust->function, "mycrate::module::function");
+}
+END_TEST
+
+START_TEST(the_vdso_has_names)
+{
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+	uintptr_t image = getauxval(AT_SYSINFO_EHDR), pc;
+	struct location *loc;
+	struct module *m;
+
+	ck_assert_ptr_nonnull(vdso);
+	pc = (uintptr_t)dlsym(vdso, "__vdso_clock_gettime");
+	if (!pc)
+		pc = (uintptr_t)dlsym(vdso, "__kernel_clock_gettime");
+	ck_assert_uint_gt(pc, image);
+	m = symbolizer_vdso(sym);
+	ck_assert_ptr_nonnull(m);
+	ck_assert_str_eq(m->path, "[vdso]");
+	ck_assert_ptr_eq(symbolizer_vdso(sym), m);
+	loc = locate(m, pc - image);
+	start();
+	wait_for(loc);
+	ck_assert_ptr_nonnull(strstr(loc->function, "clock_gettime"));
+	loc = locate(m, 1);
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "[vdso+0x1]");
+}
+END_TEST
+
+START_TEST(thousands_of_locations_of_many_files_are_all_answered)
+{
+	enum { N_FILES = 8, N = 3000 };
+	struct location **locs = calloc(N_FILES * N, sizeof(*locs));
+	uint64_t offset = version_offset();
+	struct symbolizer_stats st;
+	char name[16];
+
+	ck_assert_ptr_nonnull(locs);
+	start();
+	for (int f = 0; f < N_FILES; f++) {
+		struct module *m;
+
+		snprintf(name, sizeof(name), "lib%d", f);
+		m = copy_of_libc(name);
+		for (int i = 0; i < N; i++)
+			locs[f * N + i] = locate(m, offset + 16 * (uint64_t)i);
+	}
+	wait_for_all(locs, N_FILES * N);
+	for (int f = 0; f < N_FILES; f++) {
+		ck_assert_str_eq(locs[f * N]->function, "gnu_get_libc_version");
+		ck_assert_uint_eq(locs[f * N]->module->build_id_len, 20);
+	}
+	symbolizer_stats(sym, &st);
+	ck_assert_uint_eq(st.n_files, N_FILES);
+	ck_assert_uint_eq(st.n_locations, N_FILES * N);
+	ck_assert_uint_eq(st.n_files_failed, 0);
+	ck_assert_uint_eq(st.n_worker_restarts, 0);
+	ck_assert_uint_eq(st.n_over_cap, 0);
+	free(locs);
+}
+END_TEST
+
+START_TEST(a_stripped_file_has_offsets_and_a_build_id)
+{
+	char path[128], command[256], expected[64];
+	struct location *loc;
+	struct module *m;
+
+	snprintf(path, sizeof(path), "%s/stripped", dir);
+	snprintf(command, sizeof(command), "strip -o %s /proc/%d/exe", path, (int)getpid());
+	ck_assert_int_eq(system(command), 0);
+	m = module_of(path, path);
+	loc = locate(m, offset_of((uintptr_t)plain_function));
+	start();
+	wait_for(loc);
+	snprintf(expected, sizeof(expected), "[stripped+0x%llx]", (unsigned long long)loc->rel_pc);
+	ck_assert_str_eq(loc->function, expected);
+	ck_assert(!loc->has_symbol);
+	ck_assert_uint_eq(m->build_id_len, 20);
+	ck_assert_uint_eq(n_failed(), 0);
+}
+END_TEST
+
+/* ---- files that are none, or broken ---- */
+
+static void check_broken(const char *name, const void *data, size_t len)
+{
+	char path[128], expected[64];
+	uint64_t failed = n_failed();
+	struct location *loc;
+	struct module *m;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	write_file(path, data, len);
+	m = module_of(path, path);
+	loc = locate(m, 0x123);
+	wait_for(loc);
+	snprintf(expected, sizeof(expected), "[%s+0x123]", name);
+	ck_assert_str_eq(loc->function, expected);
+	ck_assert(!loc->has_symbol);
+	ck_assert_uint_eq(loc->rel_pc, 0x123);
+	ck_assert_uint_eq(m->build_id_len, 0);
+	ck_assert_uint_eq(n_failed(), failed + 1);
+	/* It is not read again, not even through another descriptor. */
+	ck_assert_ptr_eq(module_of(path, path), m);
+	ck_assert(locate(m, 0x124)->ready);
+}
+
+START_TEST(files_that_cannot_be_read_as_code_read_as_offsets)
+{
+	uint8_t random_bytes[4096];
+	size_t len;
+	uint8_t *data = read_whole(libc_path(), &len);
+
+	start();
+	srandom(1);
+	for (size_t i = 0; i < sizeof(random_bytes); i++)
+		random_bytes[i] = (uint8_t)random();
+	check_broken("empty", "", 0);
+	check_broken("random", random_bytes, sizeof(random_bytes));
+	check_broken("script", "#!/bin/sh\n", 10);
+	check_broken("head", data, 60);
+	data[5] = 2; /* EI_DATA */
+	check_broken("foreign", data, len);
+	ck_assert_uint_eq(n_restarts(), 0);
+	free(data);
+}
+END_TEST
+
+START_TEST(a_file_cut_short_is_answered)
+{
+	char path[128];
+	size_t len;
+	void *data = read_whole(libc_path(), &len);
+	struct module *m;
+	struct location *loc;
+
+	start();
+	for (unsigned i = 1; i < 16; i++) {
+		snprintf(path, sizeof(path), "%s/cut%u", dir, i);
+		write_file(path, data, len * i / 16);
+		m = module_of(path, path);
+		loc = locate(m, version_offset());
+		wait_for(loc);
+		ck_assert_ptr_nonnull(loc->function);
+	}
+	ck_assert_uint_eq(n_restarts(), 0);
+	free(data);
+}
+END_TEST
+
+/* Another process rewrites the file all the time: what is mapped would be SIGBUS. */
+START_TEST(a_file_truncated_while_it_is_read_does_not_hurt)
+{
+	char path[128];
+	size_t len;
+	void *data = read_whole(libc_path(), &len);
+	pid_t pid, writer;
+
+	snprintf(path, sizeof(path), "%s/changing", dir);
+	write_file(path, data, len);
+	start();
+	pid = symbolizer_worker_pid(sym);
+	writer = fork();
+	ck_assert_int_ge(writer, 0);
+	if (writer == 0) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+		for (unsigned i = 0; fd >= 0; i++)
+			if (ftruncate(fd, (off_t)(len / 7 * (i % 7))) < 0 ||
+			    pwrite(fd, data, len, 0) < 0)
+				break;
+		_exit(1);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		struct location *loc = locate(module_of(path, path), version_offset());
+
+		wait_for(loc);
+		ck_assert_ptr_nonnull(loc->function);
+	}
+	ck_assert_int_eq(kill(writer, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(writer, NULL, 0), writer);
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+	ck_assert_uint_eq(n_restarts(), 0);
+	free(data);
+}
+END_TEST
+
+START_TEST(what_is_no_regular_file_is_never_read)
+{
+	char path[128];
+	struct location *loc;
+
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	loc = locate(module_of(path, "/some/fifo"), 0x1000);
+	ck_assert(loc->ready); /* before there is anybody to answer */
+	ck_assert_str_eq(loc->function, "/some/fifo");
+	loc = locate(module_of("/dev/zero", "/dev/zero"), 0x1000);
+	ck_assert(loc->ready);
+	ck_assert_str_eq(loc->function, "/dev/zero");
+	ck_assert_uint_eq(loc->rel_pc, 0);
+}
+END_TEST
+
+START_TEST(a_pseudo_module_has_one_location)
+{
+	struct module *m = symbolizer_pseudo_module(sym, "[anon:exec]");
+	struct location *loc;
+
+	ck_assert_ptr_nonnull(m);
+	loc = locate(m, 0x1234);
+	ck_assert_ptr_eq(locate(m, 0x777), loc);
+	ck_assert_ptr_eq(symbolizer_pseudo_module(sym, "[anon:exec]"), m);
+	ck_assert(loc->ready);
+	ck_assert(!loc->has_symbol);
+	ck_assert_str_eq(loc->function, "[anon:exec]");
+	ck_assert_uint_eq(loc->rel_pc, 0);
+	ck_assert_uint_eq(loc->kind, LOCATION_JIT);
+	loc = locate(symbolizer_pseudo_module(sym, "[unknown]"), 1);
+	ck_assert_str_eq(loc->function, "[unknown]");
+	ck_assert_uint_eq(loc->kind, LOCATION_NATIVE);
+}
+END_TEST
+
+/* ---- the worker's death ---- */
+
+START_TEST(requests_pending_when_the_worker_is_killed_are_answered)
+{
+	enum { N_FILES = 6, N = 200 };
+	struct location *locs[N_FILES * N];
+	uint64_t offset = version_offset();
+	pid_t pid;
+	char name[16];
+
+	start();
+	/* Let it be there before it is stopped. */
+	wait_for(locate(copy_of_libc("first"), offset));
+	pid = stop_worker();
+	for (int f = 0; f < N_FILES; f++) {
+		struct module *m;
+
+		snprintf(name, sizeof(name), "lib%d", f);
+		m = copy_of_libc(name);
+		for (int i = 0; i < N; i++)
+			locs[f * N + i] = locate(m, offset + (uint64_t)i);
+	}
+	ck_assert(!locs[0]->ready);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	wait_for_all(locs, N_FILES * N);
+	/* Killed from outside, once: nobody is to blame, everything has its name. */
+	for (int f = 0; f < N_FILES; f++)
+		ck_assert_str_eq(locs[f * N]->function, "gnu_get_libc_version");
+	ck_assert_uint_eq(n_failed(), 0);
+	ck_assert_uint_eq(n_restarts(), 1);
+	ck_assert_int_ne(symbolizer_worker_pid(sym), pid);
+}
+END_TEST
+
+/* As if the file had made it crash: it dies with the first request unanswered. */
+static void crash_on(struct location *victim)
+{
+	pid_t pid = symbolizer_worker_pid(sym);
+
+	ck_assert(!victim->ready);
+	ck_assert_int_eq(kill(pid, SIGABRT), 0);
+	ck_assert_int_eq(kill(pid, SIGCONT), 0);
+	wait_for(victim);
+}
+
+START_TEST(a_file_that_kills_the_worker_is_not_tried_again)
+{
+	uint64_t offset = version_offset();
+	struct module *bad, *good;
+	struct location *bad_loc, *more, *good_loc;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	bad = copy_of_libc("bad");
+	good = copy_of_libc("good");
+	stop_worker();
+	bad_loc = locate(bad, offset);
+	good_loc = locate(good, offset);
+	more = locate(bad, offset + 1); /* already sent, too */
+	crash_on(bad_loc);
+	wait_for(good_loc);
+	wait_for(more);
+	ck_assert(!bad_loc->has_symbol);
+	ck_assert_int_eq(strncmp(bad_loc->function, "[bad+0x", 7), 0);
+	ck_assert(!more->has_symbol);
+	ck_assert_str_eq(good_loc->function, "gnu_get_libc_version");
+	ck_assert_uint_eq(n_failed(), 1);
+	ck_assert_uint_eq(n_restarts(), 1);
+	/* A new place in it is answered without the worker. */
+	pid = symbolizer_worker_pid(sym);
+	ck_assert(locate(bad, offset + 2)->ready);
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+}
+END_TEST
+
+START_TEST(a_file_under_which_the_worker_is_killed_twice_is_given_up)
+{
+	uint64_t offset = version_offset();
+	struct module *m;
+	struct location *loc;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	m = copy_of_libc("greedy");
+	pid = stop_worker();
+	loc = locate(m, offset);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	wait_until(is_other_worker, &pid);
+	/* The new one has not said that it is ready: it cannot have been asked yet. */
+	ck_assert(!loc->ready);
+	pid = stop_worker();
+	/* It may have become ready before it was stopped, or not: both end in an answer. */
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	wait_for(loc);
+	ck_assert_uint_eq(n_restarts(), 2);
+}
+END_TEST
+
+static void pass_seconds(unsigned n)
+{
+	while (n-- > 0)
+		symbolizer_collect(sym, now += NS_PER_SEC);
+}
+
+START_TEST(a_worker_that_hangs_is_replaced)
+{
+	uint64_t offset = version_offset();
+	struct location *bad_loc, *good_loc;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	pid = stop_worker();
+	bad_loc = locate(copy_of_libc("bad"), offset);
+	good_loc = locate(copy_of_libc("good"), offset);
+	pass_seconds(FILES_DEADLINE_S);
+	ck_assert(!bad_loc->ready); /* it has its deadline, and some more */
+	ck_assert_uint_eq(n_restarts(), 0);
+	pass_seconds(4);
+	wait_for(bad_loc);
+	wait_for(good_loc);
+	ck_assert_int_eq(strncmp(bad_loc->function, "[bad+0x", 7), 0);
+	ck_assert_str_eq(good_loc->function, "gnu_get_libc_version");
+	ck_assert_uint_eq(n_restarts(), 1);
+	ck_assert_int_ne(symbolizer_worker_pid(sym), pid);
+}
+END_TEST
+
+START_TEST(time_in_which_we_did_not_run_is_not_held_against_the_worker)
+{
+	struct location *loc;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), version_offset()));
+	pid = stop_worker();
+	loc = locate(copy_of_libc("good"), version_offset());
+	pass_seconds(2);
+	symbolizer_collect(sym, now += 3600 * NS_PER_SEC); /* suspended for an hour */
+	symbolizer_collect(sym, now += 3600 * NS_PER_SEC);
+	ck_assert_int_eq(kill(pid, SIGCONT), 0);
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "gnu_get_libc_version");
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+}
+END_TEST
+
+/* We do not look at its end, as if it hung in the kernel. */
+START_TEST(a_worker_that_does_not_even_die_is_left_behind)
+{
+	struct location *loc, *good;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), version_offset()));
+	pid = stop_worker();
+	loc = locate(copy_of_libc("bad"), version_offset());
+	good = locate(copy_of_libc("good"), version_offset());
+	pass_seconds(FILES_DEADLINE_S + 8);
+	ck_assert_int_ne(symbolizer_worker_pid(sym), pid);
+	ck_assert(loc->ready);
+	wait_for(good);
+	ck_assert_str_eq(good->function, "gnu_get_libc_version");
+	/* In the end it is collected all the same: no zombie stays. */
+	while (waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT) == 0)
+		pass_seconds(1);
+	ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
+START_TEST(a_series_of_killers_is_slowed_down)
+{
+	uint64_t offset = version_offset();
+	unsigned n_without = 0;
+	char name[16];
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	for (int i = 0; i < 24; i++) {
+		struct location *loc;
+		pid_t none = 0;
+
+		if (symbolizer_worker_pid(sym) == 0) {
+			n_without++;
+			pass_seconds(1);
+		}
+		wait_until(is_other_worker, &none);
+		snprintf(name, sizeof(name), "ok%d", i);
+		wait_for(locate(copy_of_libc(name), offset)); /* it runs */
+		snprintf(name, sizeof(name), "bad%d", i);
+		stop_worker();
+		loc = locate(copy_of_libc(name), offset);
+		crash_on(loc);
+	}
+	ck_assert_uint_gt(n_without, 0);
+	ck_assert_uint_lt(n_without, 20);
+	ck_assert_uint_eq(n_failed(), 24);
+}
+END_TEST
+
+START_TEST(without_a_descriptor_the_worker_answers_from_memory)
+{
+	uint64_t offset = version_offset();
+	struct module *m = copy_of_libc("lib");
+	struct location *loc;
+	char path[128];
+	pid_t pid;
+
+	start();
+	loc = locate(m, offset);
+	wait_for(loc);
+	/* All its processes have ended: the file is closed after a while. */
+	module_hold(m);
+	module_release(m);
+	pass_seconds(31);
+	loc = locate(m, offset + 1);
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "gnu_get_libc_version");
+	/* A new worker knows nothing of it. */
+	pid = symbolizer_worker_pid(sym);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	wait_until(is_other_worker, &pid);
+	loc = locate(m, offset + 2);
+	wait_for(loc);
+	ck_assert_int_eq(strncmp(loc->function, "[lib+0x", 7), 0);
+	ck_assert_uint_eq(n_failed(), 0);
+	/* Somebody maps the file again. */
+	snprintf(path, sizeof(path), "%s/lib", dir);
+	ck_assert_ptr_eq(module_of(path, path), m);
+	loc = locate(m, offset + 3);
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "gnu_get_libc_version");
+}
+END_TEST
+
+START_TEST(the_worker_ignores_what_is_meant_for_the_daemon)
+{
+	struct location *loc;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), version_offset()));
+	pid = symbolizer_worker_pid(sym);
+	ck_assert_int_eq(kill(pid, SIGINT), 0);
+	ck_assert_int_eq(kill(pid, SIGTERM), 0);
+	ck_assert_int_eq(kill(pid, SIGHUP), 0);
+	loc = locate(copy_of_libc("lib"), version_offset());
+	wait_for(loc);
+	ck_assert(loc->has_symbol);
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+}
+END_TEST
+
+/* ---- no worker to be had ---- */
+
+START_TEST(without_a_worker_everything_reads_as_offsets_until_there_is_one)
+{
+	struct module *m = copy_of_libc("lib");
+	struct symbolizer *with = sym;
+	struct rlimit rl, none;
+	struct location *loc;
+	int lowest = dup(0);
+
+	/* No descriptor left, so no socket, so no worker. */
+	ck_assert_int_ge(lowest, 0);
+	close(lowest);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &rl), 0);
+	none = (struct rlimit){ (rlim_t)lowest, rl.rlim_max };
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(symbolizer_new(&sym), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &rl), 0);
+	symbolizer_free(with);
+
+	start();
+	ck_assert_int_eq(symbolizer_worker_pid(sym), 0);
+	m = copy_of_libc("lib");
+	loc = locate(m, version_offset());
+	ck_assert(loc->ready);
+	ck_assert_int_eq(strncmp(loc->function, "[lib+0x", 7), 0);
+	pass_seconds(1);
+	symbolizer_collect(sym, now += 60 * NS_PER_SEC);
+	ck_assert_int_gt(symbolizer_worker_pid(sym), 0);
+	loc = locate(m, version_offset() + 1);
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "gnu_get_libc_version");
+}
+END_TEST
+
+START_TEST(what_still_waits_at_the_end_is_let_go)
+{
+	stop_worker();
+	for (uint64_t i = 0; i < 1000; i++)
+		locate(copy_of_libc("lib"), version_offset() + i);
+	start(); /* teardown() frees it all; the leak checker looks */
+}
+END_TEST
+
+/* ---- a worker that was taken over ---- */
+
+static size_t forge(uint8_t *msg, uint64_t file_id, uint32_t seq, uint32_t n)
+{
+	struct files_reply_head h = { .file_id = file_id, .seq = seq, .n = n, .status = FILES_OK };
+	struct files_entry_head e = { .flags = FILES_HAS_VADDR };
+
+	memcpy(msg, &h, sizeof(h));
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(msg + sizeof(h) + i * sizeof(e), &e, sizeof(e));
+	return sizeof(h) + n * sizeof(e);
+}
+
+START_TEST(a_worker_that_talks_nonsense_is_replaced)
+{
+	uint64_t offset = version_offset();
+	struct module *bad, *good;
+	struct location *bad_loc, *good_loc;
+	uint8_t msg[1024] = { 0 };
+	struct files_reply_head ready = { .status = FILES_READY };
+	size_t len = 0;
+	pid_t pid;
+	int pidfd, sock;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	bad = copy_of_libc("bad");
+	good = copy_of_libc("good");
+	pid = stop_worker();
+	pidfd = pidfd_open(pid, 0);
+	ck_assert_int_ge(pidfd, 0);
+	/* Its own end of the socket; only root may take it, the worker is not dumpable. */
+	sock = pidfd_getfd(pidfd, FILES_WORKER_FD, 0);
+	close(pidfd);
+	if (sock < 0) {
+		ck_assert_int_ne(geteuid(), 0);
+		ck_assert_int_eq(errno, EPERM);
+		return;
+	}
+	bad_loc = locate(bad, offset); /* request 1: 0 was for the first file */
+	good_loc = locate(good, offset);
+	switch (_i) {
+	case 0: /* no reply at all */
+		len = 100;
+		break;
+	case 1: /* a second greeting */
+		memcpy(msg, &ready, sizeof(ready));
+		len = sizeof(ready);
+		break;
+	case 2: /* about another file */
+		len = forge(msg, good->id, 1, 1);
+		break;
+	case 3: /* to another request */
+		len = forge(msg, bad->id, 2, 1);
+		break;
+	case 4: /* more than was asked */
+		len = forge(msg, bad->id, 1, 2);
+		break;
+	}
+	ck_assert_int_eq(send(sock, msg, len, 0), (ssize_t)len);
+	close(sock);
+	wait_for(bad_loc);
+	wait_for(good_loc);
+	ck_assert(!bad_loc->has_symbol);
+	ck_assert_str_eq(good_loc->function, "gnu_get_libc_version");
+	ck_assert_uint_eq(n_restarts(), 1);
+	ck_assert_uint_eq(n_failed(), 1);
+}
+END_TEST
+
+/* ---- privileges ---- */
+
+static void status_field(pid_t pid, const char *field, char *value, size_t size)
+{
+	char path[64], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	value[0] = '\0';
+	while (fgets(line, sizeof(line), f)) {
+		char *colon = strchr(line, ':');
+
+		if (!colon)
+			continue;
+		*colon = '\0';
+		if (strcmp(line, field) != 0)
+			continue;
+		snprintf(value, size, "%s", colon + 1 + strspn(colon + 1, "\t "));
+		value[strcspn(value, "\n")] = '\0';
+	}
+	fclose(f);
+}
+
+START_TEST(the_worker_has_no_privileges)
+{
+	static const struct {
+		const char *field, *value;
+	} expected[] = {
+		{ "Name", "tracer-files" },
+		{ "NoNewPrivs", "1" },
+		{ "Seccomp", "2" },
+		{ "CapInh", "0000000000000000" },
+		{ "CapPrm", "0000000000000000" },
+		{ "CapEff", "0000000000000000" },
+		{ "CapAmb", "0000000000000000" },
+	};
+	char value[256], path[64];
+	unsigned n_fds = 0;
+	struct dirent *d;
+	pid_t pid;
+	DIR *fds;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), version_offset())); /* so it is in its sandbox */
+	pid = symbolizer_worker_pid(sym);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		status_field(pid, expected[i].field, value, sizeof(value));
+		ck_assert_msg(strcmp(value, expected[i].value) == 0, "%s is %s", expected[i].field,
+			      value);
+	}
+	if (geteuid() != 0)
+		return; /* what follows only root has, or may see */
+	status_field(pid, "Uid", value, sizeof(value));
+	ck_assert_str_eq(value, "65534\t65534\t65534\t65534");
+	status_field(pid, "Gid", value, sizeof(value));
+	ck_assert_str_eq(value, "65534\t65534\t65534\t65534");
+	status_field(pid, "Groups", value, sizeof(value));
+	ck_assert_str_eq(value, "");
+	status_field(pid, "CapBnd", value, sizeof(value));
+	ck_assert_str_eq(value, "0000000000000000");
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	ck_assert_ptr_nonnull(fds);
+	while ((d = readdir(fds)))
+		n_fds += d->d_name[0] != '.';
+	closedir(fds);
+	ck_assert_uint_eq(n_fds, 4); /* /dev/null three times, and its socket */
+}
+END_TEST
+
+START_TEST(the_worker_ends_with_the_daemon)
+{
+	int pipefd[2], pidfd;
+	struct pollfd p;
+	pid_t daemon, worker;
+
+	ck_assert_int_eq(pipe(pipefd), 0);
+	daemon = fork();
+	ck_assert_int_ge(daemon, 0);
+	if (daemon == 0) {
+		struct symbolizer *own;
+
+		if (symbolizer_new(&own) < 0)
+			_exit(1);
+		worker = symbolizer_worker_pid(own);
+		if (write(pipefd[1], &worker, sizeof(worker)) != sizeof(worker))
+			_exit(1);
+		pause();
+		_exit(1);
+	}
+	ck_assert_int_eq(read(pipefd[0], &worker, sizeof(worker)), sizeof(worker));
+	pidfd = pidfd_open(worker, 0);
+	ck_assert_int_ge(pidfd, 0);
+	ck_assert_int_eq(kill(daemon, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(daemon, NULL, 0), daemon);
+	p = (struct pollfd){ .fd = pidfd, .events = POLLIN };
+	ck_assert_int_eq(poll(&p, 1, -1), 1); /* the test's own timeout ends it otherwise */
+	close(pidfd);
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+END_TEST
+
+/* ---- the kernel ---- */
+
+START_TEST(kernel_code_has_names_at_once_or_reads_kernel)
+{
+	struct symbolizer_stats st;
+	struct kallsyms *k;
+	struct kallsyms_symbol s;
+	struct location *loc;
+	uint64_t stext;
+
+	ck_assert_int_eq(kallsyms_new("/proc/kallsyms", now, &k), 0);
+	stext = kallsyms_stext(k);
+	if (kallsyms_hidden(k)) {
+		loc = symbolizer_locate_kernel(sym, 0xffffffff81000000ull);
+		ck_assert_str_eq(loc->function, "[kernel]");
+		ck_assert(!loc->has_symbol);
+		symbolizer_stats(sym, &st);
+		ck_assert(st.kernel_hidden);
+		kallsyms_free(k);
+		return;
+	}
+	ck_assert(kallsyms_find(k, stext + 0x10000, &s));
+	loc = symbolizer_locate_kernel(sym, s.start);
+	ck_assert_ptr_nonnull(loc);
+	ck_assert(loc->ready && loc->has_symbol);
+	ck_assert_str_eq(loc->function, s.name);
+	ck_assert_str_eq(loc->module->path, "kernel");
+	ck_assert_uint_eq(loc->module->build_id_len, 0);
+	ck_assert_uint_eq(loc->rel_pc, s.start - stext);
+	ck_assert_uint_eq(loc->kind, LOCATION_KERNEL);
+	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, stext + 0x10000), loc);
+	symbolizer_stats(sym, &st);
+	ck_assert(!st.kernel_hidden);
+	kallsyms_free(k);
+}
+END_TEST
+
+START_TEST(an_unknown_kernel_address_reads_kernel)
+{
+	struct location *loc = symbolizer_locate_kernel(sym, 0xffff000000001000ull);
+
+	ck_assert_ptr_nonnull(loc);
+	ck_assert(loc->ready && !loc->has_symbol);
+	ck_assert_str_eq(loc->function, "[kernel]");
+	ck_assert_uint_eq(loc->kind, LOCATION_KERNEL);
+	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, 0x1000), loc);
+}
+END_TEST
+
+/* ---- caps ---- */
+
+START_TEST(unused_locations_go_beyond_the_cap_and_held_ones_stay)
+{
+	enum { N = 300 * 1000 };
+	struct symbolizer_stats st;
+	struct location *held;
+	struct module *m;
+	char path[128];
+
+	start();
+	snprintf(path, sizeof(path), "%s/broken", dir);
+	write_file(path, "no elf", 6);
+	m = module_of(path, path);
+	wait_for(locate(m, 0));
+	held = locate(m, 1);
+	location_hold(held);
+	for (uint64_t i = 2; i < N; i++)
+		locate(m, i);
+	symbolizer_stats(sym, &st);
+	ck_assert_uint_eq(st.n_locations, N);
+	pass_seconds(1);
+	symbolizer_stats(sym, &st);
+	ck_assert_uint_lt(st.n_locations, N);
+	ck_assert_uint_gt(st.n_locations, N / 2);
+	ck_assert_ptr_eq(locate(m, 1), held);
+	ck_assert_str_eq(held->function, "[broken+0x1]");
+	location_release(held);
+}
+END_TEST
+
+START_TEST(too_many_waiting_locations_go_without_a_name_and_are_counted)
+{
+	struct symbolizer_stats st;
+	struct location *loc = NULL;
+	struct module *m;
+
+	start();
+	m = copy_of_libc("lib");
+	wait_for(locate(m, version_offset()));
+	stop_worker();
+	for (uint64_t i = 0; i < 200 * 1000 && !(loc && loc->ready); i++)
+		loc = locate(m, LIBC_SIZE_MIN + i);
+	ck_assert(loc->ready);
+	ck_assert_int_eq(strncmp(loc->function, "[lib+0x", 7), 0);
+	symbolizer_stats(sym, &st);
+	ck_assert_uint_eq(st.n_over_cap, 1);
+	ck_assert_int_eq(kill(symbolizer_worker_pid(sym), SIGCONT), 0);
+	wait_for(locate(m, LIBC_SIZE_MIN)); /* the others have theirs */
+}
+END_TEST
+
+static TCase *new_case(Suite *s, const char *name)
+{
+	TCase *tc = tcase_create(name);
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 120);
+	suite_add_tcase(s, tc);
+	return tc;
+}
+
+int main(void)
+{
+	Suite *s = suite_create("symbolizer");
+	TCase *tc = new_case(s, "names");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_test(tc, a_function_of_this_program_has_its_name);
+	tcase_add_test(tc, cxx_and_rust_names_are_readable);
+	tcase_add_test(tc, the_vdso_has_names);
+	tcase_add_test(tc, thousands_of_locations_of_many_files_are_all_answered);
+	tcase_add_test(tc, a_stripped_file_has_offsets_and_a_build_id);
+	tcase_add_test(tc, kernel_code_has_names_at_once_or_reads_kernel);
+	tcase_add_test(tc, an_unknown_kernel_address_reads_kernel);
+	tcase_add_test(tc, a_pseudo_module_has_one_location);
+	tc = new_case(s, "files");
+	tcase_add_test(tc, files_that_cannot_be_read_as_code_read_as_offsets);
+	tcase_add_test(tc, a_file_cut_short_is_answered);
+	tcase_add_test(tc, a_file_truncated_while_it_is_read_does_not_hurt);
+	tcase_add_test(tc, what_is_no_regular_file_is_never_read);
+	tc = new_case(s, "worker");
+	tcase_add_test(tc, requests_pending_when_the_worker_is_killed_are_answered);
+	tcase_add_test(tc, a_file_that_kills_the_worker_is_not_tried_again);
+	tcase_add_test(tc, a_file_under_which_the_worker_is_killed_twice_is_given_up);
+	tcase_add_test(tc, a_worker_that_hangs_is_replaced);
+	tcase_add_test(tc, time_in_which_we_did_not_run_is_not_held_against_the_worker);
+	tcase_add_test(tc, a_worker_that_does_not_even_die_is_left_behind);
+	tcase_add_test(tc, a_series_of_killers_is_slowed_down);
+	tcase_add_test(tc, without_a_descriptor_the_worker_answers_from_memory);
+	tcase_add_test(tc, the_worker_ignores_what_is_meant_for_the_daemon);
+	tcase_add_test(tc, without_a_worker_everything_reads_as_offsets_until_there_is_one);
+	tcase_add_test(tc, what_still_waits_at_the_end_is_let_go);
+	tcase_add_loop_test(tc, a_worker_that_talks_nonsense_is_replaced, 0, 5);
+	tcase_add_test(tc, the_worker_has_no_privileges);
+	tcase_add_test(tc, the_worker_ends_with_the_daemon);
+	tc = new_case(s, "caps");
+	tcase_add_test(tc, unused_locations_go_beyond_the_cap_and_held_ones_stay);
+	tcase_add_test(tc, too_many_waiting_locations_go_without_a_name_and_are_counted);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
