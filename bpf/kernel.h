@@ -68,8 +68,14 @@ struct thread_info {
 	__u32 cpu;
 };
 
+/* With CONFIG_SCHED_INFO, as distributions have it. */
+struct sched_info {
+	unsigned long long last_arrival;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	struct sched_info sched_info;
 	unsigned int __state;
 	int exit_state;
 	unsigned int flags;
@@ -94,6 +100,15 @@ struct task_struct___pre_5_14 {
 /* task_struct.cpu moved into thread_info in Linux 5.16 (commit bcf9033e5449). */
 struct task_struct___pre_5_16 {
 	unsigned int cpu;
+};
+
+/* Number of the system call that a thread is in; below 0: none. */
+struct pt_regs___x86_nr {
+	unsigned long orig_ax;
+};
+
+struct pt_regs___arm64_nr {
+	int syscallno;
 };
 
 struct linux_binprm {

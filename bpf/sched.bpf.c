@@ -46,9 +46,30 @@ static __always_inline void leave(__u32 *depth)
 		(*depth)--;
 }
 
+/* Fixed at load: of this architecture. */
+const volatile __u32 nr_sched_yield;
+
+static __always_inline bool in_sched_yield(struct task_struct *task)
+{
+	void *regs = (void *)bpf_task_pt_regs(task);
+	struct pt_regs___arm64_nr *arm64 = regs;
+	struct pt_regs___x86_nr *x86 = regs;
+
+	if (task->flags & PF_KTHREAD)
+		return true; /* the one way for it to be here without a preemption */
+	if (bpf_core_field_exists(x86->orig_ax))
+		return BPF_CORE_READ(x86, orig_ax) == nr_sched_yield;
+	if (bpf_core_field_exists(arm64->syscallno))
+		return BPF_CORE_READ(arm64, syscallno) == nr_sched_yield;
+	return true;
+}
+
 /*
- * What __trace_sched_switch_state() gives: the highest reported bit alone.
- * Viewers decode that, not the raw state.
+ * What __trace_sched_switch_state() gives, the highest reported bit alone, with
+ * one difference. A thread whose time is up when it returns to user space is
+ * switched out by a plain schedule(): the kernel prints "R" for that, as for a
+ * yield. It did not give way and nobody woke it: like any other preempted
+ * thread it is reported as "R+".
  */
 static __always_inline __u32 reported_state(bool preempt, struct task_struct *prev, __u32 state)
 {
@@ -65,7 +86,7 @@ static __always_inline __u32 reported_state(bool preempt, struct task_struct *pr
 	for (__u32 bit = TASK_REPORT_IDLE; bit; bit >>= 1)
 		if (bits & bit)
 			return bit;
-	return 0;
+	return prev->pid == 0 || in_sched_yield(prev) ? 0 : TASK_REPORT_MAX;
 }
 
 static __always_inline int record_switch(bool preempt, struct task_struct *prev,
@@ -81,6 +102,9 @@ static __always_inline int record_switch(bool preempt, struct task_struct *prev,
 	ev->hdr.tid = next->pid;
 	ev->hdr.peer_tgid = prev->tgid;
 	ev->hdr.peer_tid = prev->pid;
+	ev->prev_arrival = 0;
+	if (bpf_core_field_exists(prev->sched_info))
+		ev->prev_arrival = prev->sched_info.last_arrival;
 	ev->prev_state = reported_state(preempt, prev, state);
 	ev->prev_prio = prev->prio;
 	ev->next_prio = next->prio;

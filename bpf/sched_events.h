@@ -20,7 +20,8 @@ enum sched_event_type {
 /* hdr.tid is the thread switched in, hdr.peer_tid the one switched out. */
 struct sched_switch_event {
 	struct event_hdr hdr;
-	__u32 prev_state; /* as the kernel's own tracepoint prints it */
+	__u64 prev_arrival; /* when the CPU got to prev, by the scheduler's own clock; 0: unknown */
+	__u32 prev_state;   /* as the kernel's own tracepoint prints it; see on_switch() */
 	__s16 prev_prio, next_prio;
 	char prev_comm[EVENT_COMM_LEN];
 	char next_comm[EVENT_COMM_LEN];
@@ -50,7 +51,7 @@ struct sched_irq_event {
 	char name[SCHED_IRQ_NAME_LEN]; /* of the irq's handler, at its entry */
 };
 
-_Static_assert(sizeof(struct sched_switch_event) == 88, "no padding");
+_Static_assert(sizeof(struct sched_switch_event) == 96, "no padding");
 _Static_assert(sizeof(struct sched_waking_event) == 72, "no padding");
 _Static_assert(sizeof(struct sched_irq_event) == 80, "no padding");
 

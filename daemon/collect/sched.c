@@ -6,6 +6,7 @@
  * BPF side: bpf/sched.bpf.c. Packets: FtraceEventBundle, made in
  * sched_encode.c.
  */
+#include <asm/unistd.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,6 +58,7 @@ static int sched_start(const struct collector_env *env, char why[WHY_LEN], void 
 	bpf_program__set_autoload(s->skel->progs.on_switch_pre_5_18, !with_state);
 	bpf_program__set_autoload(s->skel->progs.on_x86_timer_entry, has_x86_timer);
 	bpf_program__set_autoload(s->skel->progs.on_x86_timer_exit, has_x86_timer);
+	s->skel->rodata->nr_sched_yield = __NR_sched_yield;
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		goto fail;

@@ -7,6 +7,11 @@
  * the rest are whole FtraceEvents. The thread switched out is not in a column:
  * the importer takes the one switched in before. So the first switch of a CPU,
  * and the first after a loss, is written as a whole event.
+ *
+ * Some kernels switch now and then without their tracepoint. The next switch
+ * gives it away: it takes a thread off the CPU that was never put on it. The
+ * missing switch is then written at the moment the scheduler noted for that
+ * thread's arrival, and counted (attribute sched.inferred_switches).
  */
 #include "sched_encode.h"
 
@@ -17,6 +22,7 @@
 #include "hash.h"
 #include "sched_events.h"
 #include "text.h"
+#include "trace_meta.h"
 #include "trace_writer.h"
 
 /* Of one CPU; then its bundle is written before the block is closed. */
@@ -24,6 +30,9 @@
 
 /* A clean comm: each of its 15 bytes may become U+FFFD. */
 #define CLEAN_COMM (3 * EVENT_COMM_LEN)
+
+/* hdr.seq of a switch that is no event of the kernel's. */
+#define INFERRED UINT64_MAX
 
 struct cpu_events {
 	struct sched_switch_event switches[MAX_KEPT];
@@ -33,13 +42,18 @@ struct cpu_events {
 
 	struct sched_switch_event first; /* to be written as a whole event */
 	bool has_first;
-	bool continuous; /* the importer knows which thread runs */
-	bool lost;	 /* to be told in the next bundle */
+	bool continuous;      /* the importer knows which thread runs */
+	uint32_t running;     /* that thread */
+	uint64_t since_ns;    /* of its switch */
+	int64_t clock_offset; /* BOOTTIME - the scheduler's clock on this CPU */
+	bool has_offset;
+	bool lost; /* to be told in the next bundle */
 };
 
 struct sched_encoder {
 	struct trace_writer *writer;
 	unsigned generation;			 /* of the writer, when the last bundle was put */
+	uint64_t n_inferred;			 /* switches that the kernel did not tell of */
 	struct hash *comms;			 /* comm -> its index + 1 in the bundle at hand */
 	struct cpu_events *cpus[SCHED_MAX_CPUS]; /* NULL: nothing happened there yet */
 };
@@ -265,6 +279,15 @@ static void fill_first(FtraceEvent *msg, const struct sched_switch_event *ev,
 	sw->next_prio = ev->next_prio;
 }
 
+static unsigned n_inferred(const struct cpu_events *c)
+{
+	unsigned n = c->has_first && c->first.hdr.seq == INFERRED;
+
+	for (unsigned i = 0; i < c->n_switches; i++)
+		n += c->switches[i].hdr.seq == INFERRED;
+	return n;
+}
+
 static int write_bundle(struct sched_encoder *e, unsigned cpu)
 {
 	struct cpu_events *c = e->cpus[cpu];
@@ -273,6 +296,7 @@ static int write_bundle(struct sched_encoder *e, unsigned cpu)
 	FtraceEventBundle bundle = FTRACE_EVENT_BUNDLE__INIT;
 	TracePacket pkt = TRACE_PACKET__INIT;
 	unsigned n = c->n_switches + c->n_wakings + c->n_irqs + c->has_first;
+	unsigned n_events = n - n_inferred(c);
 	char comms[2][CLEAN_COMM];
 
 	if (n == 0)
@@ -299,7 +323,7 @@ static int write_bundle(struct sched_encoder *e, unsigned cpu)
 
 	c->n_switches = c->n_wakings = c->n_irqs = 0;
 	c->has_first = c->lost = false;
-	return trace_writer_put(e->writer, SEQ_FTRACE, &pkt, n);
+	return trace_writer_put(e->writer, SEQ_FTRACE, &pkt, n_events);
 }
 
 /*
@@ -338,10 +362,17 @@ int sched_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 	int r = 0;
 
 	(void)now_ns;
-	(void) final;
+	notice_drop(e);
 	for (unsigned i = 0; i < SCHED_MAX_CPUS && r == 0; i++)
 		if (e->cpus[i])
 			r = write_bundle(e, i);
+	if (r == 0 && final && e->n_inferred) {
+		struct trace_attribute attr = { .key = "sched.inferred_switches",
+						.number = (int64_t)e->n_inferred,
+						.is_number = true };
+
+		r = trace_meta_attributes(e->writer, &attr, 1);
+	}
 	return r;
 }
 
@@ -359,15 +390,56 @@ int sched_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 		(array)[i_ - 1] = tmp_;                                                            \
 	}
 
-static void keep_switch(struct cpu_events *c, const struct sched_switch_event *ev)
+static void append_switch(struct cpu_events *c, const struct sched_switch_event *ev)
+{
+	c->switches[c->n_switches++] = *ev;
+	SIFT_LAST(c->switches, c->n_switches);
+}
+
+/*
+ * `ev` takes off the CPU a thread that nobody put on it. The one that was on it
+ * before most likely went to sleep: had it been preempted it would be back, and
+ * a wakeup that follows then finds it asleep.
+ */
+static void infer_switch(struct sched_encoder *e, struct cpu_events *c,
+			 const struct sched_switch_event *ev)
+{
+	enum { SLEEPING = 1 };
+	struct sched_switch_event missing = { .hdr = ev->hdr, .prev_state = SLEEPING };
+	uint64_t when = c->since_ns + 1;
+
+	if (c->has_offset && ev->prev_arrival)
+		when = ev->prev_arrival + (uint64_t)c->clock_offset;
+	if (when <= c->since_ns || when >= ev->hdr.time_ns)
+		when = c->since_ns + 1;
+	missing.hdr.seq = INFERRED;
+	missing.hdr.time_ns = when;
+	missing.hdr.tgid = ev->hdr.peer_tgid;
+	missing.hdr.tid = ev->hdr.peer_tid;
+	missing.next_prio = ev->prev_prio;
+	memcpy(missing.next_comm, ev->prev_comm, sizeof(missing.next_comm));
+	append_switch(c, &missing);
+	e->n_inferred++;
+}
+
+static void keep_switch(struct sched_encoder *e, struct cpu_events *c,
+			const struct sched_switch_event *ev)
 {
 	if (!c->continuous) {
 		c->first = *ev;
 		c->has_first = c->continuous = true;
-		return;
+		c->has_offset = false;
+	} else {
+		if (ev->hdr.peer_tid != c->running) {
+			infer_switch(e, c, ev);
+		} else if (ev->prev_arrival) {
+			c->clock_offset = (int64_t)(c->since_ns - ev->prev_arrival);
+			c->has_offset = true;
+		}
+		append_switch(c, ev);
 	}
-	c->switches[c->n_switches++] = *ev;
-	SIFT_LAST(c->switches, c->n_switches);
+	c->running = ev->hdr.tid;
+	c->since_ns = ev->hdr.time_ns;
 }
 
 int sched_encode(void *encoder, const struct event_hdr *ev)
@@ -388,14 +460,16 @@ int sched_encode(void *encoder, const struct event_hdr *ev)
 	}
 
 	if (ev->type == SCHED_SWITCH) {
-		keep_switch(c, (const void *)ev);
+		keep_switch(e, c, (const void *)ev);
+	} else if (ev->type == SCHED_WAKING && !c->continuous) {
+		trace_writer_skip(e->writer, 1); /* who wakes is not known yet */
 	} else if (ev->type == SCHED_WAKING) {
 		c->wakings[c->n_wakings++] = *(const struct sched_waking_event *)ev;
 		SIFT_LAST(c->wakings, c->n_wakings);
 	} else {
 		c->irqs[c->n_irqs++] = *(const struct sched_irq_event *)ev;
 	}
-	if (c->n_switches == MAX_KEPT || c->n_wakings == MAX_KEPT || c->n_irqs == MAX_KEPT)
+	if (c->n_switches + 1 >= MAX_KEPT || c->n_wakings == MAX_KEPT || c->n_irqs == MAX_KEPT)
 		return write_bundle(e, ev->cpu);
 	return 0;
 }
