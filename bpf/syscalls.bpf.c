@@ -232,19 +232,20 @@ static __always_inline __s64 timeout_ms(__u64 arg)
 	return (int)arg < 0 ? -1 : (__s64)(int)arg * 1000000;
 }
 
-/* A struct timespec (`unit` 1) or timeval (1000) of the caller's. */
-static __always_inline __s64 timeout_at(__u64 ptr, __u32 unit)
+/* A struct timespec (`unit` 1) or timeval (1000) of the caller's, as far as it can be read. */
+static __always_inline __s64 timeout_at(__u64 ptr, __u32 unit, bool readable)
 {
 	__u64 t[2];
 
-	if (!ptr || bpf_probe_read_user(t, sizeof(t), (void *)ptr))
+	if (!ptr || !readable || bpf_probe_read_user(t, sizeof(t), (void *)ptr))
 		return -1;
 	if (t[0] > (1ull << 32))
 		return -1; /* an eternity, or nonsense */
 	return t[0] * 1000000000 + (__u32)t[1] * unit;
 }
 
-static __always_inline void enter_wait(struct syscalls_call *call, __u8 id, const struct args *args)
+static __always_inline void put_wait(struct syscalls_call *call, __u8 id, const struct args *args,
+				     bool readable)
 {
 	struct syscalls_wait *wait = &call->wait;
 
@@ -255,17 +256,17 @@ static __always_inline void enter_wait(struct syscalls_call *call, __u8 id, cons
 		break;
 	case CALL_PPOLL:
 		wait->n_fds = args->a[1];
-		wait->timeout_ns = timeout_at(args->a[2], 1);
+		wait->timeout_ns = timeout_at(args->a[2], 1, readable);
 		break;
 	case CALL_SELECT:
 	case CALL_PSELECT6:
 		wait->n_fds = args->a[0];
-		wait->timeout_ns = timeout_at(args->a[4], id == CALL_SELECT ? 1000 : 1);
+		wait->timeout_ns = timeout_at(args->a[4], id == CALL_SELECT ? 1000 : 1, readable);
 		break;
 	default:
 		call->fd = args->a[0];
 		wait->n_fds = args->a[2];
-		wait->timeout_ns = id == CALL_EPOLL_PWAIT2 ? timeout_at(args->a[3], 1)
+		wait->timeout_ns = id == CALL_EPOLL_PWAIT2 ? timeout_at(args->a[3], 1, readable)
 							   : timeout_ms(args->a[3]);
 	}
 }
@@ -413,21 +414,13 @@ static __always_inline int enter_fd(struct task_struct *task, __u32 nr, __u8 id,
 	return under_way(st, id);
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(syscall_enter, struct pt_regs *regs, long nr)
+/* `current`: `task` is, so its memory can be read. */
+static __always_inline int enter(struct task_struct *task, bool current, struct pt_regs *regs,
+				 __u32 nr, __u8 id)
 {
-	struct task_struct *task;
 	struct call_state *st;
 	struct args args;
-	__u8 id;
 
-	if ((__u64)nr >= SYSCALLS_MAX_NR)
-		return 0;
-	id = call_of_nr[nr];
-	if (!id)
-		return 0;
-
-	task = bpf_get_current_task_btf();
 	if (is_own(task->tgid))
 		return 0;
 	if (is_compat(task)) {
@@ -448,8 +441,55 @@ int BPF_PROG(syscall_enter, struct pt_regs *regs, long nr)
 	st = begin(task, nr);
 	if (!st)
 		return 0;
-	enter_wait(&st->call, id, &args);
+	put_wait(&st->call, id, &args, current);
 	return under_way(st, id);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(syscall_enter, struct pt_regs *regs, long nr)
+{
+	__u8 id;
+
+	if ((__u64)nr >= SYSCALLS_MAX_NR)
+		return 0;
+	id = call_of_nr[nr];
+	return id ? enter(bpf_get_current_task_btf(), true, regs, nr, id) : 0;
+}
+
+/*
+ * Run once by the daemon, when the programs are attached: calls that have been
+ * entered before, of threads that sleep in them. They begin now.
+ */
+SEC("iter/task")
+int entered_before(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct call_state *st;
+	struct pt_regs *regs;
+	__u64 enter_ns;
+	__u32 nr;
+	__u8 id;
+
+	if (!task || (task->flags & PF_KTHREAD) || !task->__state)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	nr = syscall_nr(regs);
+	if (nr >= SYSCALLS_MAX_NR)
+		return 0;
+	id = call_of_nr[nr];
+	if (!id || bpf_task_storage_get(&calls, task, 0, 0)) /* it has made calls since */
+		return 0;
+	enter(task, false, regs, nr, id);
+
+	/* Awake by now? Then its exit may have come too soon to find what we left for it. */
+	st = bpf_task_storage_get(&calls, task, 0, 0);
+	if (!st)
+		return 0;
+	enter_ns = st->call.enter_ns;
+	barrier();
+	if (!task->__state && st->call.enter_ns == enter_ns)
+		st->call.call = CALL_NONE;
+	return 0;
 }
 
 /* ---- on the way out ---- */

@@ -20,7 +20,7 @@
 #include "syscalls_encode.h"
 #include "syscalls_names.h"
 
-#define UNFINISHED_BATCH 64
+#define BATCH 64 /* records read from an iterator at a time */
 
 struct syscalls {
 	struct syscalls_bpf *skel;
@@ -40,8 +40,8 @@ static void syscalls_stop(void *state)
 	free(s);
 }
 
-/* Without the iterator, calls that have not returned at the end of a session are not shown. */
-static int open_and_load(struct syscalls *s, bool with_iterator, char why[WHY_LEN])
+/* Without the iterators, calls that go on at the start or at the end of a session are not shown. */
+static int open_and_load(struct syscalls *s, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
@@ -52,13 +52,48 @@ static int open_and_load(struct syscalls *s, bool with_iterator, char why[WHY_LE
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
-	bpf_program__set_autoload(s->skel->progs.unfinished, with_iterator);
+	bpf_program__set_autoload(s->skel->progs.unfinished, with_iterators);
+	bpf_program__set_autoload(s->skel->progs.entered_before, with_iterators);
 	call_numbers((uint8_t *)s->skel->rodata->call_of_nr);
 	r = bpf_ring_resize(s->skel->obj, s->env.ring_bytes);
 	return r < 0 ? r : syscalls_bpf__load(s->skel);
 }
 
-/* The way out first: a call whose way in was seen must not miss it. */
+/* Runs an iterator over all tasks; `fn` gets the records it writes. */
+static int iterate(struct bpf_link *link, event_sink_fn *fn, void *fn_ctx)
+{
+	struct syscalls_event batch[BATCH];
+	size_t have = 0; /* bytes */
+	int fd = bpf_iter_create(bpf_link__fd(link)), r = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		size_t whole;
+
+		n = read(fd, (char *)batch + have, sizeof(batch) - have);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n <= 0) {
+			r = n < 0 ? -errno : 0;
+			break;
+		}
+		have += (size_t)n;
+		whole = have / sizeof(batch[0]);
+		for (size_t i = 0; i < whole; i++)
+			fn(fn_ctx, &batch[i].hdr, sizeof(batch[i]));
+		have -= whole * sizeof(batch[0]);
+		memmove(batch, batch + whole, have);
+	}
+	close(fd);
+	return r;
+}
+
+/*
+ * The way out first: a call whose way in was seen must not miss it. Then those
+ * that have been entered before; what the iterator finds stays in the kernel.
+ */
 static int attach(struct syscalls *s)
 {
 	struct syscalls_bpf *skel = s->skel;
@@ -69,8 +104,12 @@ static int attach(struct syscalls *s)
 	skel->links.syscall_enter = bpf_program__attach(skel->progs.syscall_enter);
 	if (!skel->links.syscall_enter)
 		return -errno;
-	if (bpf_program__autoload(skel->progs.unfinished))
-		skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
+	if (!bpf_program__autoload(skel->progs.unfinished))
+		return 0;
+	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
+	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
+	if (skel->links.entered_before)
+		(void)iterate(skel->links.entered_before, NULL, NULL); /* as good as it gets */
 	return 0;
 }
 
@@ -164,44 +203,30 @@ static void syscalls_tick(void *state, uint64_t now_ns)
 	}
 }
 
+struct unfinished {
+	uint64_t end_ns;
+	event_sink_fn *fn;
+	void *fn_ctx;
+};
+
+static void push_unfinished(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	const struct unfinished *u = ctx;
+	struct syscalls_event ev = *(const struct syscalls_event *)hdr;
+
+	ev.hdr.time_ns = u->end_ns;
+	if (ev.call.enter_ns < u->end_ns && syscalls_valid(&ev.hdr, len))
+		u->fn(u->fn_ctx, &ev.hdr, len);
+}
+
 static int syscalls_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
 {
 	struct syscalls *s = state;
-	struct syscalls_event batch[UNFINISHED_BATCH];
-	size_t have = 0; /* bytes */
-	ssize_t n;
-	int fd, r = 0;
+	struct unfinished u = { end_ns, fn, fn_ctx };
 
 	if (!s->skel->links.unfinished)
 		return 0;
-	fd = bpf_iter_create(bpf_link__fd(s->skel->links.unfinished));
-	if (fd < 0)
-		return -errno;
-
-	for (;;) {
-		size_t whole;
-
-		n = read(fd, (char *)batch + have, sizeof(batch) - have);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0) {
-			r = n < 0 ? -errno : 0;
-			break;
-		}
-		have += (size_t)n;
-		whole = have / sizeof(batch[0]);
-		for (size_t i = 0; i < whole; i++) {
-			if (batch[i].call.enter_ns >= end_ns)
-				continue;
-			batch[i].hdr.time_ns = end_ns;
-			if (syscalls_valid(&batch[i].hdr, sizeof(batch[i])))
-				fn(fn_ctx, &batch[i].hdr, sizeof(batch[i]));
-		}
-		have -= whole * sizeof(batch[0]);
-		memmove(batch, batch + whole, have);
-	}
-	close(fd);
-	return r;
+	return iterate(s->skel->links.unfinished, push_unfinished, &u);
 }
 
 const struct collector syscalls_collector = {

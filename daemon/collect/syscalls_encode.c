@@ -207,6 +207,11 @@ static void describe(struct syscalls_encoder *enc, struct slice *s, const struct
 		add_true(s, "unfinished");
 	else
 		add_result(s, info->result, call->ret);
+	s->event.time_ns = call->enter_ns;
+	if (call->enter_ns < enc->env.start_ns) {
+		s->event.time_ns = enc->env.start_ns;
+		add_true(s, "entered_before");
+	}
 }
 
 int syscalls_encode(void *encoder, const struct event_hdr *hdr)
@@ -230,7 +235,6 @@ int syscalls_encode(void *encoder, const struct event_hdr *hdr)
 		trace_thread_track(env->writer, hdr->tgid, hdr->tid, thread ? thread->start_ns : 0);
 	if (!s.event.track)
 		return -ENOMEM;
-	s.event.time_ns = ev->call.enter_ns < env->start_ns ? env->start_ns : ev->call.enter_ns;
 	return trace_slice(env->writer, &s.event, hdr->time_ns, n_events);
 }
 

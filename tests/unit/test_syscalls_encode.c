@@ -529,6 +529,7 @@ START_TEST(a_call_made_before_the_session_begins_with_it)
 	s = slice_of(ev);
 	ck_assert_uint_eq(s->begin_ns, T0);
 	ck_assert_uint_eq(s->end_ns, T0 + 10000);
+	ck_assert_str_eq(s->args, "fd=7 proto=tcp peer=10.0.0.2:80 bytes=100 entered_before=true");
 }
 END_TEST
 
