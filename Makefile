@@ -43,6 +43,8 @@ HELPERS := $(filter-out $(TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
+# Programs that read traces for tests, with our own reader.
+READERS := $(wildcard tests/tools/*.c)
 
 obj     = $(patsubst %.c,$(O)/%.o,$(1))
 PB_SRC := $(PROTO:%.proto=$(O)/%.pb-c.c)
@@ -50,6 +52,7 @@ SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
 SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
 UNIT   := $(TESTS:%.c=$(O)/%)
 PROGS  := $(TOOLS:%.c=$(O)/%)
+READS  := $(READERS:%.c=$(O)/%)
 
 # ---- rules ----
 
@@ -63,7 +66,9 @@ $(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED)
 $(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
-$(O)/tracerd $(O)/tracectl $(UNIT):
+$(READS): %: %.o $(SHARED)
+
+$(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
 	$(call say,LINK)
 	$(Q)$(CC) $(cflags) $(CFLAGS) $(LDFLAGS) $^ $(libs) -o $@
 
@@ -123,14 +128,14 @@ deps-test:				## and those that the tests miss
 check: $(UNIT)				## unit tests: no root, no kernel features
 	@tests/run --unit $(O)
 
-check-root: all $(PROGS)		## integration tests: need root and BPF
+check-root: all $(PROGS) $(READS)		## integration tests: need root and BPF
 	@tests/run --integration $(O)
 
-check-all: all $(UNIT) $(PROGS) fuzz
+check-all: all $(UNIT) $(PROGS) $(READS) fuzz
 	@tests/run --unit --integration --fuzz $(O)
 
 # Without the fuzzers, which have sanitizers of their own.
-check-unit-root: all $(UNIT) $(PROGS)
+check-unit-root: all $(UNIT) $(PROGS) $(READS)
 	@tests/run --unit --integration $(O)
 
 check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
