@@ -97,7 +97,8 @@ static void print_summary(const char *name, const struct trace_check *c,
 	else if (s->has_ledger)
 		fputs("no loss, ", stdout);
 	if (s->n_findings)
-		printf("%" PRIu64 " kinds of findings\n", s->n_findings);
+		printf("%" PRIu64 " %s of findings\n", s->n_findings,
+		       s->n_findings == 1 ? "kind" : "kinds");
 	else
 		fputs("good\n", stdout);
 }

@@ -9,7 +9,7 @@
 #include "wire.h"
 
 #define MAX_DEPTH  24 /* protobuf-c recurses; our messages nest 6 deep, annotations some more */
-#define CHUNK_MIN  (256u << 10)
+#define CHUNK_MIN  (64u << 10)
 #define CHUNK_KEEP (8u << 20)
 /* The largest packets are bundles of some MB; unpacked they grow about tenfold. */
 #define MAX_ARENA (256u << 20)
