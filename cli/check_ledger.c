@@ -138,6 +138,11 @@ void check_ledger_attributes(struct trace_check *c, const TraceAttributes *a)
 	}
 }
 
+uint64_t check_ledger_inferred(const struct trace_check *c)
+{
+	return c->ledger->n_inferred;
+}
+
 /* ---- at the end ---- */
 
 static void check_sum(struct trace_check *c, const struct source *s)

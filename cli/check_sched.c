@@ -405,6 +405,9 @@ enum check_running check_sched_running(struct trace_check *c, unsigned number, u
 	low--; /* the switch before the sample */
 	if (low + 1 < cpu->times.n ? gap_before(cpu, low + 1) : cpu->lost || !c->summary.complete)
 		return RUNNING_NOT_COVERED;
+	/* A switch that the kernel hides is given away by the next one; here none follows. */
+	if (low + 1 == cpu->times.n && check_ledger_inferred(c) > 0)
+		return RUNNING_NOT_COVERED;
 	*ret_tid = tid_at(cpu, low);
 	if (*ret_tid == tid)
 		return RUNNING_YES;
