@@ -139,7 +139,8 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	if (bpf_probe_read_user(ev->args, len, (const void *)start) < 0)
 		len = 0;
 	ev->args_len = len;
-	event_submit(ev);
+	/* At once: the daemon opens the program's file, which may soon be gone. */
+	bpf_ringbuf_submit(ev, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "bpf_load.h"
 #include "bpf_ring.h"
@@ -53,6 +54,7 @@ struct proc_source {
 	struct sideband *sideband; /* NULL: perf events are not to be had */
 	struct process_scan *scan; /* NULL: none is under way */
 	bool scan_again;
+	struct event_source *execs;
 	struct event_source *slices; /* NULL: nothing to read in the background */
 	uint64_t n_lost;	     /* BPF records, as of the last tick */
 
@@ -222,6 +224,19 @@ static int proc_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return n;
 }
 
+/*
+ * An exec wakes us. Its record waits for the horizon; what it has mapped is
+ * opened now, while it is still there.
+ */
+static int on_exec(void *ctx, uint32_t events)
+{
+	struct proc_source *s = ctx;
+
+	(void)events;
+	sideband_poll(s->sideband);
+	return 0;
+}
+
 /* ---- reading /proc in the background ---- */
 
 static void begin_scan(struct proc_source *s)
@@ -335,6 +350,7 @@ static void proc_stop(void *state)
 	if (!s)
 		return;
 	process_table_set_exec_pending(s->env.processes, NULL, NULL);
+	event_source_free(s->execs);
 	event_source_free(s->slices);
 	process_scan_free(s->scan);
 	sideband_free(s->sideband);
@@ -371,12 +387,18 @@ static void start_sideband(struct proc_source *s, char why[WHY_LEN])
 {
 	int r = sideband_new(s->env.loop, s->env.processes, &s->sideband);
 
-	if (r < 0)
-		bpf_load_explain(r, "no names for code of new processes: perf_event_open", why,
-				 WHY_LEN);
-	else
+	/* Edge-triggered: the ring stays readable until the horizon has passed. */
+	if (r == 0)
+		r = event_loop_add(s->env.loop, bpf_ring_fd(s->ring), EPOLLIN | EPOLLET, on_exec, s,
+				   &s->execs);
+	if (r == 0) {
 		process_table_set_exec_pending(s->env.processes, sideband_exec_pending,
 					       s->sideband);
+		return;
+	}
+	bpf_load_explain(r, "no names for code of new processes: perf_event_open", why, WHY_LEN);
+	sideband_free(s->sideband);
+	s->sideband = NULL;
 }
 
 /* First the events, then what was there before: nobody falls in between. */

@@ -3,10 +3,11 @@
  * proc_sideband.h - which code is mapped where, as perf tells it: one dummy
  * event and ring per CPU, merged in the order of time.
  *
- * A ring is read the moment something is in it, and the mapped file is opened
- * then and there: the process may live for a millisecond only. Who is told of
- * the mapping when is another matter: the records wait here, with their module,
- * until the collector's horizon has come to them.
+ * When a ring is read the mapped files are opened then and there: a process may
+ * live for a millisecond only. So it is read whenever sideband_poll() is called,
+ * and when some records are in it. Who is told of the mapping when is another
+ * matter: the records wait here, with their module, until the collector's
+ * horizon has come to them.
  */
 #ifndef PROC_SIDEBAND_H
 #define PROC_SIDEBAND_H
