@@ -16,7 +16,7 @@
 #   wait_for SECONDS COMMAND  until COMMAND succeeds; fails after SECONDS
 #   start_tracerd [ARGS...]   a private daemon; $DAEMON is its pid, $SOCKET its socket
 #   stop_tracerd              SIGTERM; waits; returns the daemon's exit status
-#   tracectl ARGS...          talks to the private daemon once it was started
+#   tracectl ARGS...          talks to that daemon; before one was started, to one of its own
 #
 # Signals go to pids that the script started itself, never to a name.
 
@@ -26,6 +26,7 @@ if [ ! -d "${O-}" ]; then
 	exit 2
 fi
 O=$(realpath "$O")
+# shellcheck disable=SC2034
 SRC=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
 T=$(mktemp -d "${TMPDIR:-/tmp}/tracer-test.XXXXXX")
 SOCKET=
@@ -123,8 +124,8 @@ stop_tracerd() {
 
 tracectl() {
 	if [ -n "$SOCKET" ]; then
-		TRACER_SOCKET=$SOCKET "$O/tracectl" "$@"
+		"$O/tracectl" --socket "$SOCKET" "$@"
 	else
-		"$O/tracectl" "$@"
+		"$O/tracectl" --private "$@"
 	fi
 }
