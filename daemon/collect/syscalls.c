@@ -48,7 +48,7 @@ static int open_and_load(struct syscalls *s, bool with_iterators, char why[WHY_L
 	syscalls_bpf__destroy(s->skel);
 	s->skel = syscalls_bpf__open();
 	if (!s->skel)
-		return -errno;
+		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
