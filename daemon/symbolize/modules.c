@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ struct modules {
 /* What makes two descriptors the same file with the same content. */
 struct file_key {
 	uint64_t dev, ino, size;
-	int64_t ctime_s, ctime_ns;
+	int64_t ctime_s, ctime_ns; /* no holes: the bytes are the key */
 };
 
 int modules_new(struct modules **ret)
@@ -163,26 +164,35 @@ static void forget(struct code_module *m)
 	free_module(m);
 }
 
+/* What is known without asking the server of a network or FUSE file system, which may hang. */
+static int identify(int fd, struct file_key *ret)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		  STATX_TYPE | STATX_INO | STATX_SIZE | STATX_CTIME, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.stx_mode))
+		return -EINVAL;
+	*ret = (struct file_key){
+		.dev = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor,
+		.ino = st.stx_ino,
+		.size = st.stx_size,
+		.ctime_s = st.stx_ctime.tv_sec,
+		.ctime_ns = st.stx_ctime.tv_nsec,
+	};
+	return 0;
+}
+
 int modules_by_file(struct modules *ms, int fd, const char *path, struct code_module **ret)
 {
 	struct file_key key;
 	struct code_module *m;
-	struct stat st;
-	int r = 0;
+	int r;
 
-	if (fstat(fd, &st) < 0)
-		r = -errno;
-	else if (!S_ISREG(st.st_mode))
-		r = -EINVAL;
+	r = identify(fd, &key);
 	if (r < 0)
 		goto out;
-	key = (struct file_key){
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.ctime_s = st.st_ctim.tv_sec,
-		.ctime_ns = st.st_ctim.tv_nsec,
-	};
 	m = hash_get(ms->by_file, &key, sizeof(key));
 	if (!m)
 		r = add(ms, MODULE_FILE, path, &key, sizeof(key), &m);
