@@ -16,12 +16,18 @@
 
 #include "clock.h"
 #include "hash.h"
+#include "log.h"
 #include "process/proc_parse.h"
+#include "process/slow_open.h"
 #include "symbolize/symbolizer.h"
 
 /* A file may be written anew in place: what is older than this is looked at again. */
 #define TRUST_NS NS_PER_SEC
 #define KEEP_NS	 (60 * NS_PER_SEC)
+
+/* For the open() of a file system that needs somebody to answer. */
+#define MAX_OPEN_NS (100 * NS_PER_MS)
+#define FORGIVE_NS  (60 * NS_PER_SEC)
 
 /* Files at once; a machine has some thousands. Beyond it all start anew. */
 #define MAX_FILES 32768
@@ -42,8 +48,10 @@ struct file {
 struct module_pins {
 	struct symbolizer *sym;
 	int proc_fd;
-	struct hash *files; /* struct file_key -> struct file */
-	struct hash *names; /* of modules without a file -> struct module */
+	struct hash *files;	   /* struct file_key -> struct file */
+	struct hash *names;	   /* of modules without a file -> struct module */
+	struct hash *dead_devices; /* of file systems that did not answer, until `forgive_ns` */
+	uint64_t forgive_ns;
 	uint64_t n_missed;
 };
 
@@ -59,6 +67,8 @@ int module_pins_new(struct symbolizer *sym, int proc_fd, struct module_pins **re
 	r = hash_new(&pins->files);
 	if (r == 0)
 		r = hash_new(&pins->names);
+	if (r == 0)
+		r = hash_new(&pins->dead_devices);
 	if (r < 0) {
 		module_pins_free(pins);
 		return r;
@@ -91,6 +101,7 @@ void module_pins_free(struct module_pins *pins)
 		forget_files(pins);
 	hash_free(pins->files);
 	hash_free(pins->names);
+	hash_free(pins->dead_devices);
 	free(pins);
 }
 
@@ -105,6 +116,10 @@ void module_pins_collect(struct module_pins *pins, uint64_t now_ns)
 	size_t pos = 0, len;
 	void *f;
 
+	if (pins->forgive_ns < now_ns) {
+		hash_clear(pins->dead_devices);
+		pins->forgive_ns = now_ns + FORGIVE_NS;
+	}
 	while (hash_next(pins->files, &pos, &key, &len, &f)) {
 		struct file_key copy;
 
@@ -117,20 +132,6 @@ void module_pins_collect(struct module_pins *pins, uint64_t now_ns)
 }
 
 /* ---- opening ---- */
-
-/*
- * The file of an O_PATH descriptor, opened for reading. Opening a device may do
- * something, opening a FIFO may wait: so it is known to be a regular file first.
- */
-static int reopen(int path_fd)
-{
-	char name[64];
-	int fd;
-
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
-}
 
 /* The clock of files ticks this slowly (CONFIG_HZ is 100 at least). */
 #define FILE_TICK_NS (10 * NS_PER_MS)
@@ -150,11 +151,37 @@ static bool unchanged_since(const struct statx *st, uint64_t time_ns)
 }
 
 /*
+ * A file system on a block device answers by itself. The others may need a
+ * server, or a process that does not mean to answer: those get one chance.
+ */
+static int open_on(struct module_pins *pins, const struct statx *st, int path_fd)
+{
+	uint64_t dev = (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
+	int fd;
+
+	if (st->stx_dev_major != 0)
+		return reopen_path(path_fd);
+	if (hash_get_u64(pins->dead_devices, dev))
+		return -EHOSTDOWN;
+	fd = slow_open(path_fd, MAX_OPEN_NS);
+	if (fd == -ETIMEDOUT) {
+		log_warn("a file system (device %u:%u) does not answer, leaving out its programs",
+			 st->stx_dev_major, st->stx_dev_minor);
+		/* Out of memory: then it gets a second chance. */
+		(void)hash_set_u64(pins->dead_devices, dev, pins);
+	}
+	return fd;
+}
+
+/*
  * Opens the file of an O_PATH descriptor if it is a regular one and can be the
  * mapped one. One found by its name has to prove it. The mapping's own link may
  * be of another device: btrfs and overlayfs show one there, and another here.
+ * What is not a regular file is not opened: a device may do something then, a
+ * FIFO may wait.
  */
-static int open_if_mapped(int path_fd, const struct mapped_code *code, bool by_name)
+static int open_if_mapped(struct module_pins *pins, int path_fd, const struct mapped_code *code,
+			  bool by_name)
 {
 	struct statx st;
 
@@ -168,7 +195,7 @@ static int open_if_mapped(int path_fd, const struct mapped_code *code, bool by_n
 		return -ESTALE;
 	if (by_name && !unchanged_since(&st, code->time_ns))
 		return -ESTALE;
-	return reopen(path_fd);
+	return open_on(pins, &st, path_fd);
 }
 
 static int open_mapped(struct module_pins *pins, const struct mapped_code *code)
@@ -181,7 +208,7 @@ static int open_mapped(struct module_pins *pins, const struct mapped_code *code)
 	path_fd = openat(pins->proc_fd, name, O_PATH | O_CLOEXEC);
 	if (path_fd < 0)
 		return -errno;
-	fd = open_if_mapped(path_fd, code, false);
+	fd = open_if_mapped(pins, path_fd, code, false);
 	close(path_fd);
 	return fd;
 }
@@ -206,11 +233,7 @@ static int open_in_root(struct module_pins *pins, const char *pid, const struct 
 	if (root_fd < 0)
 		return -errno;
 	path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (path_fd < 0 && errno == EINVAL) { /* Linux 5.11 and older */
-		how.resolve &= ~(uint64_t)RESOLVE_CACHED;
-		path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	}
-	fd = path_fd < 0 ? -errno : open_if_mapped(path_fd, code, true);
+	fd = path_fd < 0 ? -errno : open_if_mapped(pins, path_fd, code, true);
 	if (path_fd >= 0)
 		close(path_fd);
 	close(root_fd);
