@@ -16,7 +16,7 @@ for file in usr/sbin/tracerd usr/bin/tracectl usr/share/man/man1/tracectl.1 \
 	usr/lib/systemd/system/tracer.socket usr/lib/sysusers.d/tracer.conf; do
 	check "/$file is installed" test -s "$T/root/$file"
 done
-check "no placeholder is left in the unit" sh -c "! grep @ '$T'/root/usr/lib/systemd/system/*"
+check "no placeholder is left in the unit" sh -c "! grep @SBINDIR@ '$T'/root/usr/lib/systemd/system/*"
 
 if command -v systemd-analyze >/dev/null; then
 	units=$T/root/usr/lib/systemd/system

@@ -3,43 +3,12 @@
 #
 # The service under a real systemd: tests/systemd/box boots one, our build is
 # installed in it, and it is activated, killed, stopped, and refused to strangers.
-# timeout: 400
+# Recording there is 81-hardening.sh's: the box has pids of its own.
+# timeout: 300
 . "$(dirname "$0")/lib.sh"
 
-need mmdebstrap
-need nsenter util-linux
-if grep -qa __asan_init "$O/tracerd"; then
-	skip "a build with sanitizers is not one to install"
-fi
-
-box=$SRC/tests/systemd/box
-"$box" root >"$T/root.out" 2>&1 || {
-	tail -n 5 "$T/root.out"
-	skip "mmdebstrap cannot make a Debian root here"
-}
-make --no-print-directory -C "$SRC" O="$O" DESTDIR="$T/layer" PREFIX=/usr install >"$T/install.out" 2>&1 || {
-	cat "$T/install.out"
-	fail "make install"
-	exit 1
-}
-
-end() {
-	[ ! -d "$T/box" ] || "$box" stop "$T/box"
-	lib_end
-}
-trap end EXIT
-if ! "$box" start "$T/box" "$T/layer" >"$T/start.out" 2>&1; then
-	cat "$T/start.out"
-	skip "systemd does not boot in namespaces here"
-fi
-
-in_box() {
-	"$box" run "$T/box" "$@"
-}
-
-show() { # PROPERTY
-	in_box systemctl show --property "$1" --value tracer.service
-}
+. "$(dirname "$0")/../systemd/lib.sh"
+start_box
 
 is_active() {
 	[ "$(show ActiveState)" = active ]
@@ -52,15 +21,6 @@ set_option() { # NAME VALUE
 		systemctl daemon-reload"
 }
 
-# What the journal says when something went wrong.
-journal() {
-	in_box journalctl --no-pager --quiet --unit tracer.service --unit tracer.socket | tail -n 40
-}
-
-verdict() { # WHAT COMMAND...
-	check "$@" || journal
-}
-
 # ---- activation ----
 
 verdict "the socket belongs to the group and to nobody else" \
@@ -68,7 +28,6 @@ verdict "the socket belongs to the group and to nobody else" \
 verdict "the daemon waits until somebody asks" [ "$(show ActiveState)" = inactive ]
 verdict "tracectl status starts it" in_box tracectl status
 verdict "it has told systemd that it is ready" is_active
-verdict "its status says so" [ -n "$(show StatusText)" ]
 
 # ---- how it runs ----
 
@@ -86,15 +45,15 @@ verdict "it has no capability beyond the seven" [ $((has & ~allowed)) = 0 ]
 
 # ---- recording ----
 
-record() {
+# BPF programs see the host's pids and /proc here shows others: rather none than wrong.
+refuses_other_pids() {
 	local status
-	in_box tracectl record --duration 3s -o /tmp/box.perfetto-trace
+	in_box tracectl record --duration 1s -o /tmp/box.perfetto-trace >"$T/pids" 2>&1
 	status=$?
-	# 3: complete, but something was lost, on a machine that may be busy
-	[ $status = 0 ] || [ $status = 3 ]
+	cat "$T/pids"
+	[ $status = 1 ] && grep -q 'pid namespace' "$T/pids"
 }
-verdict "tracectl record records through the service" record
-verdict "the trace it makes is good" in_box tracectl check /tmp/box.perfetto-trace
+verdict "in a pid namespace it says why it cannot record" refuses_other_pids
 
 # ---- who may ----
 
@@ -118,7 +77,7 @@ killed_and_served() {
 	local pid
 	pid=$(show MainPID)
 	[ "$pid" != 0 ] || return 1
-	in_box kill -KILL "$pid" || return 1
+	in_box sh -c "kill -KILL $pid" || return 1
 	# Waits in the socket's queue while systemd starts the next one.
 	in_box tracectl status || return 1
 	[ "$(show MainPID)" != "$pid" ]
@@ -129,39 +88,22 @@ done
 
 # systemd itself says whether it had to use force.
 stops() {
-	in_box systemctl stop tracer.service && [ "$(show Result)" = success ] &&
+	systemctl stop tracer.service && [ "$(show Result)" = success ] &&
 		[ "$(show ExecMainStatus)" = 0 ]
 }
 set_option TimeoutStopSec 2s
-in_box systemctl restart tracer.service
+systemctl restart tracer.service
 verdict "it stops by itself within 2 seconds" stops
-
-in_box systemctl start tracer.service
-in_box tracectl record --duration 60s -o /tmp/cut.perfetto-trace >"$T/cut.out" 2>&1 &
-recorder=$!
-lib_pids+=("$recorder")
-recording() {
-	in_box test -s /tmp/cut.perfetto-trace
-}
-stops_a_recording() {
-	wait_for 20 recording || return 1
-	stops || return 1
-	wait "$recorder"
-	status=$?
-	cat "$T/cut.out"
-	[ $status != 0 ] || return 1
-	in_box tracectl check /tmp/cut.perfetto-trace
-}
-verdict "with a recording, too, and what was recorded can be read" stops_a_recording
 
 # ---- watchdog ----
 
 hangs_and_served() {
 	local pid restarts
-	in_box systemctl restart tracer.service || return 1
+	# shellcheck disable=SC2317
+	systemctl restart tracer.service || return 1
 	pid=$(show MainPID)
 	restarts=$(show NRestarts)
-	in_box kill -STOP "$pid"
+	in_box sh -c "kill -STOP $pid" || return 1
 	restarted() {
 		[ "$(show NRestarts)" -gt "$restarts" ] && is_active
 	}
@@ -171,10 +113,16 @@ hangs_and_served() {
 set_option WatchdogSec 2s
 verdict "a daemon that hangs is replaced" hangs_and_served
 still_the_same() {
-	local pid
+	local pid heard
 	pid=$(show MainPID)
-	# Longer than the watchdog's patience.
-	in_box tracectl record --duration 5s -o /tmp/idle.perfetto-trace
+	# systemd knows when it last heard of it: three times within its patience.
+	for _ in 1 2 3; do
+		heard=$(show WatchdogTimestampMonotonic)
+		heard_again() {
+			[ "$(show WatchdogTimestampMonotonic)" != "$heard" ]
+		}
+		wait_for 10 heard_again || return 1
+	done
 	[ "$(show MainPID)" = "$pid" ]
 }
 verdict "one that works is left alone" still_the_same
