@@ -120,7 +120,7 @@ static struct slot *find(const struct hash *h, const void *key, size_t len, uint
 		if (!s->value && !s->removed)
 			return NULL;
 		if (s->value && s->hash == hash && s->len == len &&
-		    memcmp(slot_key(s), key, len) == 0)
+		    (len == 0 || memcmp(slot_key(s), key, len) == 0))
 			return s;
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * log.h - messages for the administrator, on stderr.
  *
- * Under systemd (JOURNAL_STREAM is set) each line starts with the journal's
+ * When stderr is the journal (JOURNAL_STREAM says so) each line starts with its
  * "<priority>" mark, otherwise with the program's name. Control characters of
  * the message are escaped: much of it comes from traced processes.
  */
