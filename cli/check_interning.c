@@ -119,7 +119,7 @@ bool check_sequence_packet(struct trace_check *c)
 		s->valid = false;
 		s->dropped = true;
 	}
-	if (p->trace_packet_defaults && s->valid)
+	if (p->trace_packet_defaults)
 		take_defaults(c, p->trace_packet_defaults);
 	if (s->valid)
 		return true;
