@@ -22,7 +22,7 @@
 /* Daemon's end of the socket in a private daemon. */
 #define PRIVATE_FD 3
 
-const char *client_socket_path = CONTROL_SOCKET;
+const char *client_socket_path;
 int client_private;
 
 struct client {
@@ -116,15 +116,15 @@ static int start_private(struct client *c, char *err, size_t err_size)
 /* -ENOENT: there is no daemon. */
 static int connect_socket(struct client *c, char *err, size_t err_size)
 {
+	const char *path = client_socket_path ? client_socket_path : CONTROL_SOCKET;
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int r;
 
-	if (strlen(client_socket_path) >= sizeof(addr.sun_path)) {
-		snprintf(err, err_size, "%s: the path is too long for a socket",
-			 client_socket_path);
+	if (strlen(path) >= sizeof(addr.sun_path)) {
+		snprintf(err, err_size, "%s: the path is too long for a socket", path);
 		return -ENAMETOOLONG;
 	}
-	strcpy(addr.sun_path, client_socket_path);
+	strcpy(addr.sun_path, path);
 	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return -errno;
@@ -136,9 +136,11 @@ static int connect_socket(struct client *c, char *err, size_t err_size)
 	if (r == -EACCES)
 		snprintf(err, err_size,
 			 "permission denied: only root and members of group tracer may use %s",
-			 client_socket_path);
+			 path);
+	else if (r == -ENOENT || r == -ECONNREFUSED || r == -ENOTDIR)
+		snprintf(err, err_size, "no tracerd listens at %s", path);
 	else
-		snprintf(err, err_size, "%s: %s", client_socket_path, strerror(-r));
+		snprintf(err, err_size, "%s: %s", path, strerror(-r));
 	return r == -ECONNREFUSED || r == -ENOTDIR ? -ENOENT : r;
 }
 
@@ -170,7 +172,7 @@ int client_open(struct client **ret, char *err, size_t err_size)
 	signal(SIGPIPE, SIG_IGN);
 	if (!client_private)
 		r = connect_socket(c, err, err_size);
-	if (r == -ENOENT)
+	if (r == -ENOENT && (client_private || !client_socket_path))
 		r = start_private(c, err, err_size);
 	if (r == 0)
 		r = greet(c, err, err_size);
@@ -296,7 +298,8 @@ int client_ask(struct client *c, Request *req, Reply **ret, char *err, size_t er
 	struct client_message msg;
 	int r = client_send(c, req);
 
-	if (r == 0)
+	/* Who closes at once has said why, before. */
+	if (r == 0 || r == -EPIPE)
 		r = client_next(c, 1, &msg);
 	if (r < 0) {
 		snprintf(err, err_size, "tracerd: %s",

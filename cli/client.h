@@ -15,12 +15,13 @@
 struct client;
 
 /* Where daemons are looked for; set by the global options of tracectl. */
-extern const char *client_socket_path; /* default CONTROL_SOCKET */
+extern const char *client_socket_path; /* NULL: CONTROL_SOCKET */
 extern int client_private;	       /* always start a private daemon */
 
 /*
- * Connects to the daemon, or starts a private one when there is none and the
- * caller is root; greets it. On failure `err` says what and what to do.
+ * Connects to the daemon and greets it. When there is none, the caller is root
+ * and did not name a socket, a private one is started. On failure `err` says
+ * what and what to do.
  */
 int client_open(struct client **ret, char *err, size_t err_size);
 /* Closes; waits for a private daemon to end. Takes NULL. */
