@@ -16,10 +16,12 @@
 
 #include "clock.h"
 #include "command.h"
+#include "json.h"
 #include "text.h"
 #include "trace_check.h"
 
-enum { EXIT_GOOD = 0, EXIT_FINDINGS = 1, EXIT_UNREADABLE = 2 };
+/* A file that cannot be read is as bad as a command line that cannot. */
+enum { EXIT_FINDINGS = EXIT_FAILED, EXIT_UNREADABLE = EXIT_USAGE };
 
 struct options {
 	bool quiet, json, verbose;
@@ -105,72 +107,59 @@ static void print_summary(const char *name, const struct trace_check *c,
 
 /* ---- JSON ---- */
 
-/* `s` is valid UTF-8 without control characters. */
-static void json_string(const char *s)
+static void json_finding(struct json *j, const struct check_kind_info *kind,
+			 const struct check_finding *f)
 {
-	putchar('"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			putchar('\\');
-		putchar(*s);
-	}
-	putchar('"');
-}
-
-static void json_examples(const struct check_finding *f)
-{
-	fputs("\"examples\":[", stdout);
+	json_object(j, NULL);
+	json_string(j, "section", kind->section);
+	json_string(j, "name", kind->name);
+	json_u64(j, "count", f->count);
+	json_string(j, "remedy", kind->remedy);
+	json_array(j, "examples");
 	for (size_t i = 0; i < f->n_examples; i++) {
 		const struct check_example *ex = &f->examples[i];
 
-		printf("%s{\"text\":", i ? "," : "");
-		json_string(ex->text);
+		json_object(j, NULL);
+		json_string(j, "text", ex->text);
 		if (ex->offset != UINT64_MAX)
-			printf(",\"offset\":%" PRIu64, ex->offset);
+			json_u64(j, "offset", ex->offset);
 		if (ex->time_ns)
-			printf(",\"time_ns\":%" PRIu64, ex->time_ns);
-		putchar('}');
+			json_u64(j, "time_ns", ex->time_ns);
+		json_end(j);
 	}
-	putchar(']');
-}
-
-static void json_findings(const struct trace_check *c)
-{
-	bool first = true;
-
-	fputs("\"findings\":[", stdout);
-	for (enum check_kind k = 0; k < N_CHECK_KINDS; k++) {
-		const struct check_finding *f = trace_check_finding(c, k);
-
-		if (f->count == 0)
-			continue;
-		printf("%s{\"section\":\"%s\",\"name\":\"%s\",\"count\":%" PRIu64 ",\"remedy\":",
-		       first ? "" : ",", check_kinds[k].section, check_kinds[k].name, f->count);
-		first = false;
-		json_string(check_kinds[k].remedy);
-		putchar(',');
-		json_examples(f);
-		putchar('}');
-	}
-	putchar(']');
+	json_end(j);
+	json_end(j);
 }
 
 static void print_json(const char *name, const struct trace_check *c, const struct trace_summary *s)
 {
-	fputs("{\"file\":", stdout);
-	json_string(name);
-	printf(",\"good\":%s,\"complete\":%s,\"cut\":%s", s->n_findings ? "false" : "true",
-	       s->complete ? "true" : "false", s->cut ? "true" : "false");
+	struct json j = { .out = stdout };
+
+	json_object(&j, NULL);
+	json_string(&j, "file", name);
+	json_bool(&j, "good", s->n_findings == 0);
+	json_bool(&j, "complete", s->complete);
+	json_bool(&j, "cut", s->cut);
 	if (s->cut)
-		printf(",\"cut_offset\":%" PRIu64, s->cut_offset);
-	printf(",\"bytes\":%" PRIu64 ",\"packets\":%" PRIu64 ",\"samples\":%" PRIu64
-	       ",\"switches\":%" PRIu64 ",\"wakings\":%" PRIu64 ",\"slices\":%" PRIu64
-	       ",\"start_ns\":%" PRIu64 ",\"end_ns\":%" PRIu64 ",\"ledger\":%s,\"lost\":%" PRIu64
-	       ",\"dropped\":%" PRIu64 ",",
-	       s->n_bytes, s->n_packets, s->n_samples, s->n_switches, s->n_wakings, s->n_slices,
-	       s->start_ns, s->end_ns, s->has_ledger ? "true" : "false", s->n_lost, s->n_dropped);
-	json_findings(c);
-	fputs("}\n", stdout);
+		json_u64(&j, "cut_offset", s->cut_offset);
+	json_u64(&j, "bytes", s->n_bytes);
+	json_u64(&j, "packets", s->n_packets);
+	json_u64(&j, "samples", s->n_samples);
+	json_u64(&j, "switches", s->n_switches);
+	json_u64(&j, "wakings", s->n_wakings);
+	json_u64(&j, "slices", s->n_slices);
+	json_u64(&j, "start_ns", s->start_ns);
+	json_u64(&j, "end_ns", s->end_ns);
+	json_bool(&j, "ledger", s->has_ledger);
+	json_u64(&j, "lost", s->n_lost);
+	json_u64(&j, "dropped", s->n_dropped);
+	json_array(&j, "findings");
+	for (enum check_kind k = 0; k < N_CHECK_KINDS; k++)
+		if (trace_check_finding(c, k)->count)
+			json_finding(&j, &check_kinds[k], trace_check_finding(c, k));
+	json_end(&j);
+	json_end(&j);
+	fputs("\n", stdout);
 }
 
 /* ---- files ---- */
@@ -237,7 +226,7 @@ static int check_file(const struct options *o, const char *path)
 		r = s.n_bytes ? -ENOEXEC : -ENODATA;
 		goto out;
 	}
-	status = s.n_findings ? EXIT_FINDINGS : EXIT_GOOD;
+	status = s.n_findings ? EXIT_FINDINGS : EXIT_OK;
 	if (o->quiet)
 		goto out;
 	if (o->json) {
@@ -265,7 +254,7 @@ int cmd_check(int argc, char **argv)
 		{ 0 },
 	};
 	struct options o = { 0 };
-	int status = EXIT_GOOD;
+	int status = EXIT_OK;
 	int opt;
 
 	optind = 0; /* another command may have parsed its own */
@@ -281,7 +270,7 @@ int cmd_check(int argc, char **argv)
 			o.json = true;
 			break;
 		case 'h':
-			return usage(stdout, EXIT_GOOD);
+			return usage(stdout, EXIT_OK);
 		default:
 			return usage(stderr, EXIT_UNREADABLE);
 		}

@@ -406,6 +406,43 @@ START_TEST(slices_of_other_categories_are_not_counted)
 }
 END_TEST
 
+/* Switches that the recorder adds are no events of the kernel's. */
+static void infer_switches(int64_t n)
+{
+	TraceAttributes *a = t.ledger->trace_attributes;
+	TraceAttributes__Attribute *last = a->attribute[a->n_attribute - 1];
+
+	last->key = "sched.inferred_switches";
+	last->long_value = n;
+}
+
+START_TEST(switches_that_were_inferred_may_exceed_the_account)
+{
+	infer_switches(2);
+	*good_trace_ledger(&t, "ledger.sched.written") -= 2;
+	*good_trace_ledger(&t, "ledger.sched.filtered") += 2;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(more_switches_than_written_and_inferred)
+{
+	infer_switches(1);
+	*good_trace_ledger(&t, "ledger.sched.written") -= 2;
+	*good_trace_ledger(&t, "ledger.sched.filtered") += 2;
+	assert_found(&t, CHECK_LEDGER_WRITTEN);
+}
+END_TEST
+
+/* What the kernel hid shows at the next switch; behind the last one there is none. */
+START_TEST(where_switches_are_inferred_the_last_one_proves_nothing)
+{
+	infer_switches(1);
+	t.samples[2]->timestamp = MS(41) - SLEPT;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 /* ---- loss ---- */
 
 /* 7 samples were lost and 5 switches dropped; `n` of them on the track, `stats` in TraceStats. */
@@ -518,6 +555,9 @@ int main(void)
 		switches_that_are_not_in_the_file,
 		slices_that_are_not_in_the_file,
 		slices_of_other_categories_are_not_counted,
+		switches_that_were_inferred_may_exceed_the_account,
+		more_switches_than_written_and_inferred,
+		where_switches_are_inferred_the_last_one_proves_nothing,
 		loss_that_is_recorded_is_good,
 		loss_in_the_ftrace_stats_is_recorded_too,
 		loss_without_an_instant,
