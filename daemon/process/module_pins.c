@@ -83,6 +83,16 @@ static void file_free(struct file *f)
 	free(f);
 }
 
+static void forget_names(struct module_pins *pins)
+{
+	size_t pos = 0;
+	void *module;
+
+	while (hash_next(pins->names, &pos, NULL, NULL, &module))
+		module_release(module);
+	hash_clear(pins->names);
+}
+
 static void forget_files(struct module_pins *pins)
 {
 	size_t pos = 0;
@@ -99,6 +109,8 @@ void module_pins_free(struct module_pins *pins)
 		return;
 	if (pins->files)
 		forget_files(pins);
+	if (pins->names)
+		forget_names(pins);
 	hash_free(pins->files);
 	hash_free(pins->names);
 	hash_free(pins->dead_devices);
@@ -252,8 +264,8 @@ static struct module *named_module(struct module_pins *pins, const char *name)
 		return symbolizer_pseudo_module(pins->sym, "[unknown]");
 	module = symbolizer_pseudo_module(pins->sym, name);
 	/* Out of memory: then it is asked for once more. */
-	if (module)
-		(void)hash_set(pins->names, name, strlen(name), module);
+	if (module && hash_set(pins->names, name, strlen(name), module) == 0)
+		module_hold(module);
 	return module;
 }
 
@@ -353,6 +365,8 @@ struct module *module_pins_get(struct module_pins *pins, const struct mapped_cod
 	struct module *module = NULL;
 	char name[32];
 
+	if (!pins->sym)
+		return NULL;
 	switch (proc_code_kind(code->name, code->name_len, code->inode)) {
 	case CODE_FILE:
 		module = file_module(pins, code, now_ns);

@@ -30,7 +30,10 @@ struct mapped_code {
 	size_t name_len;
 };
 
-/* `proc_fd` is a directory like /proc; it stays the caller's. */
+/*
+ * `proc_fd` is a directory like /proc; it stays the caller's. Without `sym`
+ * (tests) nothing is opened, and there are no modules.
+ */
 int module_pins_new(struct symbolizer *sym, int proc_fd, struct module_pins **ret);
 void module_pins_free(struct module_pins *pins); /* takes NULL */
 
