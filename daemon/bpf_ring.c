@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct bpf_ring {
 	size_t page_size, size;	     /* of the data, a power of two */
 	unsigned long *consumer;     /* position, on a page of its own */
 	const uint8_t *producer_map; /* the producer's page, then twice the data */
+	bool is_borrowed;	     /* the memory is the caller's */
 	unsigned n_cpus;
 	struct event_stream *counts; /* n_cpus, scratch for lookups */
 };
@@ -88,13 +90,31 @@ fail:
 	return r;
 }
 
+int bpf_ring_over(unsigned long *consumer, const void *producer_map, size_t size,
+		  struct bpf_ring **ret)
+{
+	struct bpf_ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	*ring = (struct bpf_ring){ .fd = -1,
+				   .streams_fd = -1,
+				   .page_size = (size_t)sysconf(_SC_PAGESIZE),
+				   .size = size,
+				   .consumer = consumer,
+				   .producer_map = producer_map,
+				   .is_borrowed = true };
+	*ret = ring;
+	return 0;
+}
+
 void bpf_ring_free(struct bpf_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->producer_map)
+	if (ring->producer_map && !ring->is_borrowed)
 		munmap((void *)ring->producer_map, ring->page_size + 2 * ring->size);
-	if (ring->consumer)
+	if (ring->consumer && !ring->is_borrowed)
 		munmap(ring->consumer, ring->page_size);
 	free(ring->counts);
 	free(ring);
@@ -113,14 +133,22 @@ int bpf_ring_drain(struct bpf_ring *ring, uint64_t horizon_ns, unsigned budget, 
 	unsigned long pos = __atomic_load_n(ring->consumer, __ATOMIC_ACQUIRE);
 	unsigned n = 0;
 
-	while (n < budget && pos < __atomic_load_n(producer, __ATOMIC_ACQUIRE)) {
+	while (n < budget) {
+		unsigned long end = __atomic_load_n(producer, __ATOMIC_ACQUIRE);
 		const uint32_t *head = (const void *)(data + (pos & (ring->size - 1)));
 		const struct event_hdr *ev = (const void *)(head + 2);
-		uint32_t word = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-		uint32_t len = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
+		uint32_t word, len;
 
+		if (pos >= end)
+			break;
+		word = __atomic_load_n(head, __ATOMIC_ACQUIRE);
+		len = word & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 		if (word & BPF_RINGBUF_BUSY_BIT)
 			break; /* still being written on another CPU */
+		if (len > ring->size || len + BPF_RINGBUF_HDR_SZ > end - pos) {
+			__atomic_store_n(ring->consumer, end, __ATOMIC_RELEASE);
+			return -EBADMSG;
+		}
 		if (!(word & BPF_RINGBUF_DISCARD_BIT) && len >= sizeof(*ev)) {
 			if (ev->time_ns > horizon_ns)
 				break;

@@ -32,8 +32,16 @@ int bpf_ring_open(struct bpf_object *obj, struct bpf_ring **ret);
 void bpf_ring_free(struct bpf_ring *ring); /* takes NULL */
 
 /*
+ * A ring of no BPF object, over memory of the caller's: the consumer's position,
+ * and the producer's page followed by twice the `size` bytes of data. For tests.
+ */
+int bpf_ring_over(unsigned long *consumer, const void *producer_map, size_t size,
+		  struct bpf_ring **ret);
+
+/*
  * Hands over records until one is younger than `horizon_ns`, or `budget` of
- * them, or the ring is empty. Returns the number handed over.
+ * them, or the ring is empty. Returns the number handed over, or -EBADMSG when
+ * what is there cannot be a record: then all that waited is skipped.
  */
 int bpf_ring_drain(struct bpf_ring *ring, uint64_t horizon_ns, unsigned budget, bpf_ring_fn *fn,
 		   void *ctx);

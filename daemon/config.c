@@ -102,8 +102,13 @@ static int parse_line(char *line, struct config *config, char *err, size_t err_s
 			continue;
 		if (set_key(&keys[i], value, config) == 0)
 			return 0;
-		snprintf(err, err_size, "%s = '%s' is not between %llu and %llu", name, value,
-			 (unsigned long long)keys[i].min, (unsigned long long)keys[i].max);
+		if (keys[i].type == KEY_WORD)
+			snprintf(err, err_size, "%s = '%s' has more than %llu bytes", name, value,
+				 (unsigned long long)keys[i].max);
+		else
+			snprintf(err, err_size, "%s = '%s' is not between %llu and %llu", name,
+				 value, (unsigned long long)keys[i].min,
+				 (unsigned long long)keys[i].max);
 		return -EINVAL;
 	}
 	snprintf(err, err_size, "unknown key '%s': see tracerd(8)", name);
@@ -124,6 +129,10 @@ int config_parse(const char *name, const char *text, size_t len, struct config *
 		n_line++;
 		if (n >= sizeof(line)) {
 			snprintf(err, err_size, "%s:%u: line is too long", name, n_line);
+			return -EINVAL;
+		}
+		if (memchr(text, '\0', n)) {
+			snprintf(err, err_size, "%s:%u: this is not text", name, n_line);
 			return -EINVAL;
 		}
 		memcpy(line, text, n);

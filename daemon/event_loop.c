@@ -98,9 +98,11 @@ int event_loop_add_timer(struct event_loop *loop, uint64_t interval_ns, event_fn
 	struct timespec ts = { .tv_sec = (time_t)(interval_ns / NS_PER_SEC),
 			       .tv_nsec = (long)(interval_ns % NS_PER_SEC) };
 	struct itimerspec spec = { .it_interval = ts, .it_value = ts };
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	int r;
+	int fd, r;
 
+	if (interval_ns == 0)
+		return -EINVAL; /* the kernel would take it for "never" */
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	if (timerfd_settime(fd, 0, &spec, NULL) < 0) {

@@ -3,6 +3,7 @@
 #include "notify.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,24 +37,24 @@ void notify(const char *state)
 }
 
 /* Variables of systemd's are meant for one process and say for which. */
-static uint64_t own_number(const char *name, const char *pid_name)
+static uint64_t own_number(const char *name, const char *pid_name, uint64_t max)
 {
 	const char *value = getenv(name), *pid = getenv(pid_name);
 	uint64_t n;
 
 	if (!value || (pid && (text_u64(pid, 1, INT32_MAX, &n) < 0 || (pid_t)n != getpid())))
 		return 0;
-	return text_u64(value, 0, INT64_MAX, &n) < 0 ? 0 : n;
+	return text_u64(value, 0, max, &n) < 0 ? 0 : n;
 }
 
 uint64_t notify_watchdog_ns(void)
 {
-	return own_number("WATCHDOG_USEC", "WATCHDOG_PID") * 1000;
+	return own_number("WATCHDOG_USEC", "WATCHDOG_PID", INT64_MAX / 1000) * 1000;
 }
 
 int notify_listen_fd(void)
 {
-	if (!getenv("LISTEN_PID") || own_number("LISTEN_FDS", "LISTEN_PID") < 1)
+	if (!getenv("LISTEN_PID") || own_number("LISTEN_FDS", "LISTEN_PID", INT_MAX) < 1)
 		return -1;
 	if (fcntl(FIRST_LISTEN_FD, F_SETFD, FD_CLOEXEC) < 0)
 		return -1;

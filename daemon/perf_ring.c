@@ -20,6 +20,7 @@ struct perf_ring {
 	size_t page_size, data_size;
 	uint64_t n_lost_records; /* told by PERF_RECORD_LOST */
 	bool reads_lost;
+	bool is_borrowed;	 /* the mapping is the caller's */
 	uint8_t record[1 << 16]; /* header.size is 16 bits: a record that wraps is joined here */
 };
 
@@ -76,11 +77,26 @@ fail:
 	return r;
 }
 
+int perf_ring_over(void *map, size_t n_pages, struct perf_ring **ret)
+{
+	struct perf_ring *ring = calloc(1, sizeof(*ring));
+
+	if (!ring)
+		return -ENOMEM;
+	ring->fd = -1;
+	ring->is_borrowed = true;
+	ring->page_size = (size_t)sysconf(_SC_PAGESIZE);
+	ring->meta = map;
+	ring->data_size = n_pages * ring->page_size;
+	*ret = ring;
+	return 0;
+}
+
 void perf_ring_free(struct perf_ring *ring)
 {
 	if (!ring)
 		return;
-	if (ring->meta)
+	if (ring->meta && !ring->is_borrowed)
 		munmap(ring->meta, ring->page_size + ring->data_size);
 	if (ring->fd >= 0)
 		close(ring->fd);
@@ -97,18 +113,24 @@ size_t perf_ring_pages(const struct perf_ring *ring)
 	return ring->data_size / ring->page_size;
 }
 
-/* A header is 8 bytes, records are multiples of 8: a header never crosses the end. */
-static const struct perf_event_header *record_at(struct perf_ring *ring, uint64_t pos)
+/*
+ * The record at `pos`, joined if it wraps; NULL: what is there is none. A header
+ * is 8 bytes, records are multiples of 8: a header never crosses the end.
+ */
+static const struct perf_event_header *record_at(struct perf_ring *ring, uint64_t pos,
+						 uint64_t head)
 {
 	const uint8_t *data = (const uint8_t *)ring->meta + ring->page_size;
 	size_t off = pos & (ring->data_size - 1);
 	const struct perf_event_header *rec = (const void *)(data + off);
-	size_t first = ring->data_size - off;
+	size_t first = ring->data_size - off, size = rec->size;
 
-	if (rec->size <= first)
+	if (size < sizeof(*rec) || size % 8 || size > head - pos || size > ring->data_size)
+		return NULL;
+	if (size <= first)
 		return rec;
 	memcpy(ring->record, rec, first);
-	memcpy(ring->record + first, data, rec->size - first);
+	memcpy(ring->record + first, data, size - first);
 	return (const void *)ring->record;
 }
 
@@ -132,9 +154,10 @@ int perf_ring_drain(struct perf_ring *ring, perf_record_fn *fn, void *ctx)
 	int r = 0;
 
 	while (tail < head && r == 0) {
-		const struct perf_event_header *rec = record_at(ring, tail);
+		const struct perf_event_header *rec =
+			tail % 8 ? NULL : record_at(ring, tail, head);
 
-		if (rec->size < sizeof(*rec) || rec->size > head - tail) {
+		if (!rec) {
 			tail = head; /* the ring starts anew */
 			r = -EBADMSG;
 			break;

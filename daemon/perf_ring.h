@@ -25,11 +25,20 @@ int perf_ring_open(const struct perf_event_attr *attr, int cpu, size_t n_pages,
 		   struct perf_ring **ret);
 void perf_ring_free(struct perf_ring *ring); /* takes NULL */
 
+/*
+ * A ring without an event, over `map` of the caller's: a struct
+ * perf_event_mmap_page on a page of its own, then `n_pages` of data. For tests.
+ */
+int perf_ring_over(void *map, size_t n_pages, struct perf_ring **ret);
+
 /* For the event loop. The ring keeps ownership. */
 int perf_ring_fd(const struct perf_ring *ring);
 size_t perf_ring_pages(const struct perf_ring *ring);
 
-/* Returns what `fn` returned last, 0 when empty, or -EBADMSG for a torn record. */
+/*
+ * Returns what `fn` returned last, 0 when empty, or -EBADMSG for a torn record:
+ * then all that waited is skipped.
+ */
 int perf_ring_drain(struct perf_ring *ring, perf_record_fn *fn, void *ctx);
 
 /*

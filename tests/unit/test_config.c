@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracerd.conf: what is taken, what is refused, and how that is said. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "event.h"
+
+static struct config config;
+static char err[256];
+
+static void set_up(void)
+{
+	config_defaults(&config);
+	err[0] = '\0';
+}
+
+static void tear_down(void)
+{
+}
+
+static int parse(const char *text)
+{
+	return config_parse("conf", text, strlen(text), &config, err, sizeof(err));
+}
+
+START_TEST(defaults_are_within_their_own_bounds)
+{
+	char text[512];
+	struct config before = config;
+
+	snprintf(text, sizeof(text),
+		 "ring_size = %llu\nclient_queue = %llu\nmax_sessions = %llu\nmax_clients = %llu\n"
+		 "group = %s\n",
+		 (unsigned long long)config.ring_bytes,
+		 (unsigned long long)config.client_queue_bytes,
+		 (unsigned long long)config.max_sessions, (unsigned long long)config.max_clients,
+		 config.group);
+	ck_assert_int_eq(parse(text), 0);
+	ck_assert_mem_eq(&config, &before, sizeof(config));
+	ck_assert_str_eq(config.group, "tracer");
+}
+END_TEST
+
+START_TEST(every_key_is_read)
+{
+	ck_assert_int_eq(parse("# a comment\n; another\n\n[daemon]\n  ring_size=64K\n"
+			       "\tclient_queue =1M \r\nmax_sessions= 3\nmax_clients = 1024\n"
+			       "group = wheel"), /* without a last newline */
+			 0);
+	ck_assert_uint_eq(config.ring_bytes, 64 << 10);
+	ck_assert_uint_eq(config.client_queue_bytes, 1 << 20);
+	ck_assert_uint_eq(config.max_sessions, 3);
+	ck_assert_uint_eq(config.max_clients, 1024);
+	ck_assert_str_eq(config.group, "wheel");
+	ck_assert_int_eq(parse("group =\n"), 0);
+	ck_assert_str_eq(config.group, "");
+	ck_assert_int_eq(parse(""), 0);
+}
+END_TEST
+
+START_TEST(every_bound_holds)
+{
+	static const char *const good[] = {
+		"ring_size=65536",     "ring_size=1G",	    "client_queue=1048576",
+		"client_queue=1G",     "max_sessions=1",    "max_sessions=64",
+		"max_clients=1",       "max_clients=1024",
+	};
+	static const char *const bad[] = {
+		"ring_size=65535",	"ring_size=1073741825",	  "ring_size=2G",
+		"client_queue=1048575", "client_queue=1073741825", "max_sessions=0",
+		"max_sessions=65",	"max_clients=0",	  "max_clients=1025",
+		"max_clients=1K",	"max_clients=-1",	  "max_clients=",
+		"ring_size=16MB",	"ring_size=99999999999999999999",
+	};
+	struct config before;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ck_assert_msg(parse(good[i]) == 0, "%s: %s", good[i], err);
+	before = config;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(parse(bad[i]) == -EINVAL, "%s", bad[i]);
+	ck_assert_mem_eq(&config, &before, sizeof(config));
+	ck_assert_int_eq(EVENT_MAX_STREAMS, 64);
+}
+END_TEST
+
+START_TEST(a_message_names_file_line_key_and_what_is_allowed)
+{
+	ck_assert_int_eq(parse("\n\nmax_sessions = 1000\n"), -EINVAL);
+	ck_assert_str_eq(err, "conf:3: max_sessions = '1000' is not between 1 and 64");
+	ck_assert_int_eq(parse("ring_sise = 1M"), -EINVAL);
+	ck_assert_str_eq(err, "conf:1: unknown key 'ring_sise': see tracerd(8)");
+	ck_assert_int_eq(parse("[deamon]"), -EINVAL);
+	ck_assert_str_eq(err, "conf:1: unknown section [deamon]: there is [daemon]");
+	ck_assert_int_eq(parse("nonsense"), -EINVAL);
+	ck_assert_str_eq(err, "conf:1: 'nonsense' is not of the form key = value");
+	ck_assert_int_eq(
+		parse("group = 0123456789012345678901234567890123456789012345678901234567890123"),
+		-EINVAL);
+	ck_assert_ptr_nonnull(strstr(err, "has more than 63 bytes"));
+	ck_assert_int_eq(
+		parse("group = 012345678901234567890123456789012345678901234567890123456789012"),
+		0);
+	ck_assert_uint_eq(strlen(config.group), 63);
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_or_not_text_is_refused)
+{
+	static const char nul[] = "max_clients = 5\0000";
+	char line[600];
+
+	memset(line, ' ', sizeof(line));
+	ck_assert_int_eq(config_parse("conf", line, 511, &config, err, sizeof(err)), 0);
+	ck_assert_int_eq(config_parse("conf", line, 512, &config, err, sizeof(err)), -EINVAL);
+	ck_assert_str_eq(err, "conf:1: line is too long");
+	ck_assert_int_eq(config_parse("conf", nul, sizeof(nul) - 1, &config, err, sizeof(err)),
+			 -EINVAL);
+	ck_assert_uint_eq(config.max_clients, 16);
+}
+END_TEST
+
+START_TEST(a_message_is_cut_to_its_room)
+{
+	char small[8];
+
+	ck_assert_int_eq(config_parse("conf", "x", 1, &config, small, sizeof(small)), -EINVAL);
+	ck_assert_str_eq(small, "conf:1:");
+}
+END_TEST
+
+START_TEST(a_file_is_read_and_may_be_missing)
+{
+	char path[] = "/tmp/test_config.XXXXXX";
+	int fd = mkstemp(path);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "max_clients = 7\n", 16), 16);
+	ck_assert_int_eq(config_read(path, &config, err, sizeof(err)), 0);
+	ck_assert_uint_eq(config.max_clients, 7);
+	ck_assert_int_eq(ftruncate(fd, 64 * 1024 + 1), 0);
+	ck_assert_int_eq(config_read(path, &config, err, sizeof(err)), -EFBIG);
+	ck_assert_ptr_nonnull(strstr(err, path));
+	close(fd);
+	unlink(path);
+	ck_assert_int_eq(config_read(path, &config, err, sizeof(err)), 0);
+	ck_assert_int_eq(config_read("/tmp", &config, err, sizeof(err)), -EISDIR);
+	ck_assert_ptr_nonnull(strstr(err, "/tmp"));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("config");
+	TCase *tc = tcase_create("config");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, defaults_are_within_their_own_bounds);
+	tcase_add_test(tc, every_key_is_read);
+	tcase_add_test(tc, every_bound_holds);
+	tcase_add_test(tc, a_message_names_file_line_key_and_what_is_allowed);
+	tcase_add_test(tc, a_line_that_is_too_long_or_not_text_is_refused);
+	tcase_add_test(tc, a_message_is_cut_to_its_room);
+	tcase_add_test(tc, a_file_is_read_and_may_be_missing);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
