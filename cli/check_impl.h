@@ -255,8 +255,7 @@ uint64_t check_sched_dropped(const struct trace_check *c); /* FtraceStats, END -
 
 int check_lives_new(struct check_lives **ret);
 void check_lives_free(struct check_lives *l);
-void check_lives_newtask(struct trace_check *c, int32_t pid, uint64_t clone_flags,
-			 uint64_t time_ns);
+void check_lives_newtask(struct trace_check *c, const FtraceEvent *e);
 void check_lives_free_task(struct trace_check *c, int32_t pid, uint64_t time_ns);
 void check_lives_tree(struct trace_check *c, const ProcessTree *tree);
 void check_lives_descriptor(struct trace_check *c, bool process, int32_t pid, uint64_t uuid);

@@ -146,6 +146,8 @@ const struct check_kind_info check_kinds[N_CHECK_KINDS] = {
 		"write one FtraceStats of phase START and one of END" },
 	[CHECK_TREE_CMDLINE] = { "C4", "tree-cmdline",
 		"without a cmdline the entry is ignored: use the comm" },
+	[CHECK_TREE_PARENT] = { "C4", "tree-parent",
+		"keep the parent that made the process: a change shows as a fault of the trace" },
 	[CHECK_TREE_OUTSIDE_LIFE] = { "C4", "tree-outside-life",
 		"it makes a second process of this pid: use a time between newtask and free" },
 	[CHECK_TRACK_OUTSIDE_LIFE] = { "C4", "track-outside-life",

@@ -13,16 +13,20 @@
 
 #define CLONE_THREAD 0x00010000
 
+#define AMBIGUOUS UINT64_MAX
+
 struct life {
 	uint64_t time_ns;
 	int32_t pid;
-	bool begins; /* newtask, or else free */
+	int32_t creator; /* the thread that made it; of a newtask */
+	bool begins;	 /* newtask, or else free */
 };
 
 /* Something about `pid` that is right from this time on. */
 struct claim {
 	uint64_t time_ns, offset;
-	uint64_t uuid;
+	uint64_t uuid;	/* of a track */
+	int32_t parent; /* of a ProcessTree's process; -1: none */
 	int32_t pid;
 	bool process;
 };
@@ -31,7 +35,8 @@ struct check_lives {
 	struct check_list lives;
 	struct check_list trees;  /* claims of ProcessTrees */
 	struct check_list tracks; /* claims of TrackDescriptors */
-	struct hash *named;	  /* pid -> 1: as a process */
+	struct hash *named;	  /* pid -> not NULL: as a process */
+	struct hash *owners;	  /* tid -> pid + 1 of its process, or AMBIGUOUS */
 };
 
 int check_lives_new(struct check_lives **ret)
@@ -40,8 +45,8 @@ int check_lives_new(struct check_lives **ret)
 
 	if (!l)
 		return -ENOMEM;
-	if (hash_new(&l->named) < 0) {
-		free(l);
+	if (hash_new(&l->named) < 0 || hash_new(&l->owners) < 0) {
+		check_lives_free(l);
 		return -ENOMEM;
 	}
 	*ret = l;
@@ -56,6 +61,7 @@ void check_lives_free(struct check_lives *l)
 	check_list_done(&l->trees);
 	check_list_done(&l->tracks);
 	hash_free(l->named);
+	hash_free(l->owners);
 	free(l);
 }
 
@@ -65,27 +71,50 @@ static void name_process(struct trace_check *c, int32_t pid)
 		c->error = -ENOMEM;
 }
 
-static void add_life(struct trace_check *c, int32_t pid, uint64_t time_ns, bool begins)
+/* Which process a thread belongs to, unless its number was another's as well. */
+static void own(struct trace_check *c, int32_t tid, int32_t tgid)
+{
+	uintptr_t old = (uintptr_t)hash_get_u64(c->lives->owners, (uint32_t)tid);
+	uintptr_t new = (uintptr_t)(uint32_t)tgid + 1;
+
+	if (old && old != new)
+		new = (uintptr_t)AMBIGUOUS;
+	if (hash_set_u64(c->lives->owners, (uint32_t)tid, (void *)new) < 0)
+		c->error = -ENOMEM;
+}
+
+static struct life *add_life(struct trace_check *c, int32_t pid, uint64_t time_ns)
 {
 	struct life *l = check_list_add(c, &c->lives->lives, sizeof(*l));
 
-	if (l)
-		*l = (struct life){ .time_ns = time_ns, .pid = pid, .begins = begins };
+	if (l) {
+		l->time_ns = time_ns;
+		l->pid = pid;
+	}
+	return l;
 }
 
-void check_lives_newtask(struct trace_check *c, int32_t pid, uint64_t clone_flags, uint64_t time_ns)
+void check_lives_newtask(struct trace_check *c, const FtraceEvent *e)
 {
-	add_life(c, pid, time_ns, true);
-	if (!(clone_flags & CLONE_THREAD))
-		name_process(c, pid);
+	const TaskNewtaskFtraceEvent *task = e->task_newtask;
+	struct life *l = add_life(c, task->pid, e->timestamp);
+
+	if (!l)
+		return;
+	l->begins = true;
+	l->creator = (int32_t)e->pid;
+	if (task->clone_flags & CLONE_THREAD)
+		l->creator = -1; /* has no parent of its own */
+	else
+		name_process(c, task->pid);
 }
 
 void check_lives_free_task(struct trace_check *c, int32_t pid, uint64_t time_ns)
 {
-	add_life(c, pid, time_ns, false);
+	add_life(c, pid, time_ns);
 }
 
-static void add_tree(struct trace_check *c, int32_t pid)
+static void add_tree(struct trace_check *c, int32_t pid, int32_t parent)
 {
 	struct claim *claim;
 
@@ -93,7 +122,12 @@ static void add_tree(struct trace_check *c, int32_t pid)
 		return;
 	claim = check_list_add(c, &c->lives->trees, sizeof(*claim));
 	if (claim)
-		*claim = (struct claim){ .time_ns = c->time_ns, .offset = c->offset, .pid = pid };
+		*claim = (struct claim){
+			.time_ns = c->time_ns,
+			.offset = c->offset,
+			.pid = pid,
+			.parent = parent,
+		};
 }
 
 void check_lives_tree(struct trace_check *c, const ProcessTree *tree)
@@ -106,10 +140,12 @@ void check_lives_tree(struct trace_check *c, const ProcessTree *tree)
 				     "ProcessTree entry of %d has no cmdline", p->pid);
 		else
 			name_process(c, p->pid);
-		add_tree(c, p->pid);
+		add_tree(c, p->pid, p->has_ppid ? p->ppid : -1);
 	}
-	for (size_t i = 0; i < tree->n_threads; i++)
-		add_tree(c, tree->threads[i]->tid);
+	for (size_t i = 0; i < tree->n_threads; i++) {
+		add_tree(c, tree->threads[i]->tid, -1);
+		own(c, tree->threads[i]->tid, tree->threads[i]->tgid);
+	}
 }
 
 void check_lives_descriptor(struct trace_check *c, bool process, int32_t pid, uint64_t uuid)
@@ -227,6 +263,54 @@ static void second_uuids(struct trace_check *c)
 	}
 }
 
+static int by_pid_of_tree(const void *pa, const void *pb)
+{
+	const struct claim *a = pa, *b = pb;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+/* The parent that newtask gives the process which `claim` is about; -1: not known. */
+static int32_t born_of(const struct check_lives *l, const struct claim *claim)
+{
+	const struct life *lives = l->lives.items;
+	size_t i = after(l, claim->pid, claim->time_ns);
+	uintptr_t owner;
+
+	if (i == 0 || lives[i - 1].pid != claim->pid || !lives[i - 1].begins ||
+	    lives[i - 1].creator < 0)
+		return -1;
+	owner = (uintptr_t)hash_get_u64(l->owners, (uint32_t)lives[i - 1].creator);
+	return owner == 0 || owner == (uintptr_t)AMBIGUOUS ? -1 : (int32_t)(owner - 1);
+}
+
+static void parents(struct trace_check *c)
+{
+	struct check_lives *l = c->lives;
+	struct claim *claim = l->trees.items;
+	const struct claim *last = NULL; /* with a parent */
+
+	if (l->trees.n)
+		qsort(claim, l->trees.n, sizeof(*claim), by_pid_of_tree);
+	for (size_t i = 0; i < l->trees.n; i++) {
+		const struct claim *now = &claim[i];
+		int32_t parent = born_of(l, now);
+
+		if (now->parent < 0)
+			continue;
+		if (last && last->pid == now->pid &&
+		    after(l, last->pid, last->time_ns) == after(l, now->pid, now->time_ns))
+			parent = last->parent;
+		if (parent >= 0 && parent != now->parent)
+			check_report_at(c, CHECK_TREE_PARENT, now->offset, now->time_ns,
+					"process %d of parent %d gets the parent %d", now->pid,
+					parent, now->parent);
+		last = now;
+	}
+}
+
 void check_lives_finish(struct trace_check *c)
 {
 	if (check_ledger_lost(c, "proc"))
@@ -234,4 +318,5 @@ void check_lives_finish(struct trace_check *c)
 	check_claims(c, &c->lives->trees, CHECK_TREE_OUTSIDE_LIFE, "ProcessTree entry of");
 	check_claims(c, &c->lives->tracks, CHECK_TRACK_OUTSIDE_LIFE, "track of");
 	second_uuids(c);
+	parents(c);
 }

@@ -264,8 +264,7 @@ static bool event_payload(struct trace_check *c, const FtraceEvent *e)
 	else if (e->cpu_frequency || e->cpu_idle)
 		s->n_power++;
 	else if (e->task_newtask)
-		check_lives_newtask(c, e->task_newtask->pid, e->task_newtask->clone_flags,
-				    e->timestamp);
+		check_lives_newtask(c, e);
 	else if (e->sched_process_free)
 		check_lives_free_task(c, e->sched_process_free->pid, e->timestamp);
 	else if (e->sched_blocked_reason && e->sched_blocked_reason->has_caller)

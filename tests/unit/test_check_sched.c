@@ -336,6 +336,33 @@ START_TEST(a_process_without_a_cmdline)
 }
 END_TEST
 
+START_TEST(a_process_whose_parent_changes)
+{
+	TracePacket *pkt = good_trace_copy(&t, t.tree);
+
+	pkt->timestamp = MS(30);
+	pkt->process_tree->processes[1]->ppid = 0;
+	good_trace_insert(&t, pkt, t.samples[0]);
+	assert_found(&t, CHECK_TREE_PARENT);
+}
+END_TEST
+
+/* 100 makes 200. */
+START_TEST(a_process_whose_parent_is_not_who_made_it)
+{
+	t.later_tree->process_tree->processes[0]->ppid = 1;
+	assert_found(&t, CHECK_TREE_PARENT);
+}
+END_TEST
+
+/* The thread that makes it is one of process 100. */
+START_TEST(a_process_made_by_a_worker_thread_is_fine)
+{
+	cpu_0()->event[1]->pid = 101;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(a_process_tree_before_its_newtask)
 {
 	t.later_tree->timestamp = MS(2) - 1;
@@ -412,6 +439,9 @@ int main(void)
 		no_stats_at_the_end,
 		no_stats_at_the_start,
 		a_process_without_a_cmdline,
+		a_process_whose_parent_changes,
+		a_process_whose_parent_is_not_who_made_it,
+		a_process_made_by_a_worker_thread_is_fine,
 		a_process_tree_before_its_newtask,
 		a_process_tree_at_its_newtask_is_fine,
 		a_process_tree_after_the_free,
