@@ -8,6 +8,7 @@
  */
 #include "files_worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +48,7 @@ static void forget(struct worker *w, struct file *f)
 {
 	hash_remove_u64(w->by_id, f->id);
 	TAILQ_REMOVE(&w->files, f, link);
+	assert(TAILQ_LAST(&w->files, files) != f); /* for the analyzer */
 	w->bytes -= f->bytes;
 	elf_symbols_free(f->symbols);
 	free(f);
@@ -54,7 +56,7 @@ static void forget(struct worker *w, struct file *f)
 
 static int load(struct worker *w, uint64_t id, int fd, struct file **ret)
 {
-	struct file *f = calloc(1, sizeof(*f));
+	struct file *f = calloc(1, sizeof(*f)), *old;
 	int r;
 
 	if (!f)
@@ -71,8 +73,8 @@ static int load(struct worker *w, uint64_t id, int fd, struct file **ret)
 	f->bytes = elf_symbols_bytes(f->symbols) + FILE_OVERHEAD_BYTES;
 	w->bytes += f->bytes;
 	TAILQ_INSERT_HEAD(&w->files, f, link);
-	while (w->bytes > FILES_KEEP_BYTES && TAILQ_LAST(&w->files, files) != f)
-		forget(w, TAILQ_LAST(&w->files, files));
+	while (w->bytes > FILES_KEEP_BYTES && (old = TAILQ_LAST(&w->files, files)) != f)
+		forget(w, old);
 	*ret = f;
 	return 0;
 }

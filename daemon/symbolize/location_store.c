@@ -197,6 +197,7 @@ void location_store_trim(struct location_store *s, size_t max_unused)
 		const struct module *module = e->pub.module;
 
 		TAILQ_REMOVE(&s->unused, e, link);
+		assert(TAILQ_FIRST(&s->unused) != e); /* for the analyzer */
 		s->n_unused--;
 		hash_remove(s->locations, &k, sizeof(k));
 		drop_name(s, e->name);

@@ -24,9 +24,6 @@
 /* How long after the last mapping is gone its samples may still come in. */
 #define CLOSE_AFTER_NS (30 * NS_PER_SEC)
 
-/* Idle modules looked at in one go. */
-#define COLLECT_BUDGET 4096
-
 struct modules {
 	struct hash *by_file, *by_name;
 	struct module_list open; /* with a descriptor, longest unused first */
@@ -265,25 +262,19 @@ static void close_beyond(struct modules *ms, size_t max)
 	}
 }
 
+/* All of them each time: with every module idle this takes some milliseconds. */
 static void collect_idle(struct modules *ms)
 {
-	struct code_module *last = TAILQ_LAST(&ms->idle, module_list), *m;
+	struct code_module *m, *next;
 
-	for (unsigned i = 0; i < COLLECT_BUDGET && last; i++) {
-		bool is_last;
-
-		m = TAILQ_FIRST(&ms->idle);
-		is_last = m == last;
-		if (m->n_busy == 0 && m->n_locations == 0) {
+	for (m = TAILQ_FIRST(&ms->idle); m; m = next) {
+		next = TAILQ_NEXT(m, idle_link);
+		if (m->n_busy > 0)
+			continue;
+		if (m->n_locations == 0)
 			forget(m);
-		} else {
-			if (m->n_busy == 0 && ms->now_ns - m->idle_since_ns >= CLOSE_AFTER_NS)
-				modules_close(m);
-			TAILQ_REMOVE(&ms->idle, m, idle_link);
-			TAILQ_INSERT_TAIL(&ms->idle, m, idle_link);
-		}
-		if (is_last)
-			break;
+		else if (ms->now_ns - m->idle_since_ns >= CLOSE_AFTER_NS)
+			modules_close(m);
 	}
 }
 
