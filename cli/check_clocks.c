@@ -26,7 +26,8 @@ struct check_clocks {
 	struct check_list snapshots;
 	/* The latest MONOTONIC time of a packet since the last snapshot, as written. */
 	uint64_t latest_monotonic, latest_offset;
-	uint64_t last_time, last_offset; /* of events */
+	/* The latest event since the last snapshot. */
+	uint64_t last_time, last_offset;
 	const char *last_what;
 
 	uint64_t started_ns; /* tracing_started; 0: not yet */
@@ -86,7 +87,8 @@ static void read_clocks(struct trace_check *c, const ClockSnapshot *s, struct sn
 static void compare(struct trace_check *c, const struct snapshot *old, const struct snapshot *new)
 {
 	uint64_t then = old->clocks[CLOCK_ID_BOOTTIME], now = new->clocks[CLOCK_ID_BOOTTIME];
-	int64_t slept;
+	uint64_t awake = new->clocks[CLOCK_ID_MONOTONIC] - old->clocks[CLOCK_ID_MONOTONIC];
+	int64_t slept = (int64_t)(now - then - awake);
 
 	if (new->present != old->present)
 		check_report(c, CHECK_SNAPSHOT_CLOCKS, now,
@@ -94,18 +96,29 @@ static void compare(struct trace_check *c, const struct snapshot *old, const str
 	if (now < then)
 		check_report(c, CHECK_CLOCK_BACK, now, "the trace clock goes back by %llu ns",
 			     (unsigned long long)(then - now));
-	else if (now - then > MAX_GAP_NS)
+	else if (now - then > MAX_GAP_NS && awake > MAX_GAP_NS)
 		check_report(c, CHECK_SNAPSHOT_GAP, now, "%.1f s since the snapshot before",
 			     (double)(now - then) / NS_PER_SEC);
-
-	slept = (int64_t)(now - then -
-			  (new->clocks[CLOCK_ID_MONOTONIC] - old->clocks[CLOCK_ID_MONOTONIC]));
 	if (slept > (int64_t)SUSPEND_MIN_NS &&
 	    c->clocks->latest_monotonic >= new->clocks[CLOCK_ID_MONOTONIC])
 		check_report_at(c, CHECK_SNAPSHOT_LATE, c->clocks->latest_offset, now,
 				"a packet written before the snapshot is younger than it, "
 				"and %.3f s off",
 				(double)slept / NS_PER_SEC);
+}
+
+/* Nothing is written before it happens: what is younger than the snapshot behind it is wrong. */
+static void judge_latest(struct trace_check *c, uint64_t limit_ns)
+{
+	struct check_clocks *k = c->clocks;
+
+	if (k->last_time > limit_ns)
+		check_report_at(c, CHECK_STRAY_TIME, k->last_offset, k->last_time,
+				"%s at %.3f s, after the snapshot that follows it", k->last_what,
+				check_seconds(c, k->last_time));
+	else if (k->last_time > c->summary.end_ns)
+		c->summary.end_ns = k->last_time;
+	k->last_time = 0;
 }
 
 static bool has_other_payload(const TracePacket *p)
@@ -143,6 +156,7 @@ void check_clocks_snapshot(struct trace_check *c)
 	item = check_list_add(c, &c->clocks->snapshots, sizeof(*item));
 	if (item)
 		*item = new;
+	judge_latest(c, new.clocks[CLOCK_ID_BOOTTIME] + MARGIN_NS);
 	if (c->summary.end_ns < new.clocks[CLOCK_ID_BOOTTIME])
 		c->summary.end_ns = new.clocks[CLOCK_ID_BOOTTIME];
 	c->clocks->latest_monotonic = 0;
@@ -199,22 +213,16 @@ void check_clocks_resolve(struct trace_check *c)
 	}
 }
 
-/*
- * Events are written before the next snapshot is, or little later: what lies
- * beyond the one after that, or before the first, is no time of this trace.
- * Nearer ones show at the end.
- */
 void check_time(struct trace_check *c, uint64_t time_ns, const char *what)
 {
 	struct check_clocks *k = c->clocks;
-	const struct snapshot *s = last_snapshot(k);
 
 	k->has_data = true;
-	if (!s)
+	if (!last_snapshot(k))
 		return; /* CHECK_FIRST_PACKET has told */
-	if (time_ns + MARGIN_NS < c->summary.start_ns ||
-	    time_ns > s->clocks[CLOCK_ID_BOOTTIME] + MAX_GAP_NS + MARGIN_NS) {
-		check_report(c, CHECK_STRAY_TIME, time_ns, "%s at %.3f s", what,
+	if (time_ns + MARGIN_NS < c->summary.start_ns) {
+		check_report(c, CHECK_STRAY_TIME, time_ns,
+			     "%s at %.3f s, before the first snapshot", what,
 			     check_seconds(c, time_ns));
 		return;
 	}
@@ -323,7 +331,6 @@ void check_clocks_finish(struct trace_check *c)
 {
 	struct check_clocks *k = c->clocks;
 	const struct snapshot *last = last_snapshot(k);
-	uint64_t end;
 
 	/* A file that ends with its head has had no time for all of it. */
 	if (k->has_data || c->summary.complete) {
@@ -337,11 +344,6 @@ void check_clocks_finish(struct trace_check *c)
 	if (!last)
 		return;
 	/* The snapshot at the end is missing where the recording did not end. */
-	end = last->clocks[CLOCK_ID_BOOTTIME] + MARGIN_NS + (c->summary.complete ? 0 : MAX_GAP_NS);
-	if (k->last_time > end)
-		check_report_at(c, CHECK_STRAY_TIME, k->last_offset, k->last_time,
-				"%s at %.3f s, after the last snapshot", k->last_what,
-				check_seconds(c, k->last_time));
-	else if (k->last_time > c->summary.end_ns)
-		c->summary.end_ns = k->last_time;
+	judge_latest(c, last->clocks[CLOCK_ID_BOOTTIME] + MARGIN_NS +
+				(c->summary.complete ? 0 : MAX_GAP_NS));
 }

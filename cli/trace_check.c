@@ -289,6 +289,7 @@ static void payload(struct trace_check *c)
 
 int trace_check_packet(struct trace_check *c, const struct trace_packet_bytes *pkt)
 {
+	bool counts;
 	int r;
 
 	c->offset = pkt->offset;
@@ -313,8 +314,7 @@ int trace_check_packet(struct trace_check *c, const struct trace_packet_bytes *p
 	if (c->error < 0)
 		return c->error;
 
-	bool counts = check_sequence_packet(c);
-
+	counts = check_sequence_packet(c);
 	check_samples_count(c);
 	if (c->pkt->clock_snapshot) {
 		check_clocks_snapshot(c);
