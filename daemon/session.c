@@ -40,10 +40,7 @@ void session_free(struct session *s)
 			collectors[i]->encoder_free(src->encoder);
 		if (src->on)
 			sources_release(s->env.sources, i);
-		free(src->base);
-		free(src->next);
-		free(src->end);
-		free(src->lost);
+		ledger_free(src->ledger);
 	}
 	trace_writer_free(s->writer);
 	free(s->config.command_line);
@@ -52,24 +49,13 @@ void session_free(struct session *s)
 
 /* ---- start ---- */
 
-static int source_alloc(struct session_source *src, unsigned n_cpus)
+/* Produced so far on `cpu`; 0 for a source that does not count. */
+static uint64_t n_produced(const struct session *s, unsigned i, unsigned cpu)
 {
-	src->base = calloc(n_cpus, sizeof(*src->base));
-	src->next = calloc(n_cpus, sizeof(*src->next));
-	src->end = calloc(n_cpus, sizeof(*src->end));
-	src->lost = calloc(n_cpus, sizeof(*src->lost));
-	return src->base && src->next && src->end && src->lost ? 0 : -ENOMEM;
-}
+	struct event_stream count = { 0 };
 
-/* Produced so far on each CPU; 0 for a source that does not count. */
-static void read_counts(struct session *s, unsigned i, uint64_t *ret)
-{
-	for (unsigned cpu = 0; cpu < s->n_cpus; cpu++) {
-		struct event_stream count = { 0 };
-
-		(void)sources_count(s->env.sources, i, stream_of(s, i), cpu, &count);
-		ret[cpu] = count.n_produced;
-	}
+	(void)sources_count(s->env.sources, i, stream_of(s, i), cpu, &count);
+	return count.n_produced;
 }
 
 /* Starts what is wanted; what cannot run is left out with its reason. */
@@ -84,7 +70,7 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 
 		if (!wanted)
 			continue;
-		r = source_alloc(src, s->n_cpus);
+		r = ledger_new(s->n_cpus, &src->ledger);
 		if (r < 0)
 			return r;
 		r = sources_acquire(s->env.sources, i, src->why);
@@ -126,8 +112,8 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 static void begin(struct session *s)
 {
 	for (unsigned i = 0; i < s->n_sources; i++)
-		if (s->sources[i].on)
-			read_counts(s, i, s->sources[i].base);
+		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
+			ledger_begin(s->sources[i].ledger, cpu, n_produced(s, i, cpu));
 	sources_settle();
 	s->start_ns = boot_ns();
 	while (sources_drain(s->env.sources, s->start_ns, DRAIN_SLICE_NS))
@@ -135,13 +121,9 @@ static void begin(struct session *s)
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
 
-		for (unsigned cpu = 0; src->on && cpu < s->n_cpus; cpu++) {
-			uint64_t next = sources_next_seq(s->env.sources, i, stream_of(s, i), cpu);
-
-			if (src->base[cpu] < next)
-				src->base[cpu] = next;
-			src->next[cpu] = src->base[cpu];
-		}
+		for (unsigned cpu = 0; src->on && cpu < s->n_cpus; cpu++)
+			ledger_skip(src->ledger, cpu,
+				    sources_next_seq(s->env.sources, i, stream_of(s, i), cpu));
 	}
 }
 
@@ -224,61 +206,15 @@ fail:
 
 /* ---- events ---- */
 
-/*
- * Whether the record belongs to this session's stretch of the stream; a jump
- * in the numbers is what was lost in between.
- */
-static bool account(struct session *s, unsigned i, const struct event_hdr *ev)
+/* Whether the record is this session's. */
+static bool take(struct session *s, unsigned i, const struct event_hdr *ev)
 {
 	struct session_source *src = &s->sources[i];
-	uint64_t *next = &src->next[ev->cpu];
+	enum ledger_verdict verdict = ledger_take(src->ledger, ev->cpu, ev->seq, ev->time_ns);
 
-	if (ev->seq < src->base[ev->cpu] || (s->stop_ns && ev->seq >= src->end[ev->cpu]))
-		return false;
-	if (ev->seq < *next) {
-		src->lost[ev->cpu]--; /* an interrupted program's: it was only late */
-		return true;
-	}
-	if (ev->seq > *next) {
-		uint64_t n = ev->seq - *next;
-
-		src->lost_cpu = src->n_lost_new && src->lost_cpu != ev->cpu ? -1 : ev->cpu;
-		src->n_lost_new += n;
-		src->lost_ns = ev->time_ns;
-		src->lost[ev->cpu] += (int64_t)n;
-		if (collectors[i]->lost)
-			collectors[i]->lost(src->encoder, ev->cpu);
-	}
-	*next = ev->seq + 1;
-	return true;
-}
-
-void session_event(struct session *s, unsigned i, const struct event_hdr *ev, size_t len,
-		   bool valid)
-{
-	struct session_source *src = &s->sources[i];
-	const struct collector *c = collectors[i];
-	int r;
-
-	(void)len;
-	if (!src->on || !src->encoder || s->error || ev->cpu >= s->n_cpus ||
-	    ev->stream != stream_of(s, i) || !account(s, i, ev))
-		return;
-	if (!valid) {
-		src->n_malformed++;
-		return;
-	}
-	/* A record may be overtaken by an older one when a program was interrupted. */
-	if (ev->time_ns < s->start_ns ||
-	    (s->filtered && !c->machine_wide &&
-	     !session_filter_match(&s->config, s->env.processes, ev))) {
-		src->n_filtered++;
-		return;
-	}
-	trace_writer_source(s->writer, i, ev->time_ns);
-	r = c->encode(src->encoder, ev);
-	if (r < 0)
-		s->error = r;
+	if (verdict == LEDGER_AFTER_GAP && collectors[i]->lost)
+		collectors[i]->lost(src->encoder, ev->cpu);
+	return verdict != LEDGER_NOT_OURS;
 }
 
 static int flush_encoders(struct session *s, uint64_t now_ns, bool final)
@@ -295,6 +231,44 @@ static int flush_encoders(struct session *s, uint64_t now_ns, bool final)
 			return r;
 	}
 	return 0;
+}
+
+/* Names and processes go with the events that lean on them: the file may end here. */
+static int close_blocks(struct session *s, uint64_t now_ns)
+{
+	int r = flush_encoders(s, now_ns, false);
+
+	return r < 0 ? r : trace_writer_flush(s->writer);
+}
+
+void session_event(struct session *s, unsigned i, const struct event_hdr *ev, size_t len,
+		   bool valid)
+{
+	struct session_source *src = &s->sources[i];
+	const struct collector *c = collectors[i];
+	int r;
+
+	(void)len;
+	if (!src->on || !src->encoder || s->error || ev->cpu >= s->n_cpus ||
+	    ev->stream != stream_of(s, i) || !take(s, i, ev))
+		return;
+	if (!valid) {
+		src->n_malformed++;
+		return;
+	}
+	/* A record may be overtaken by an older one when a program was interrupted. */
+	if (ev->time_ns < s->start_ns ||
+	    (s->filtered && !c->machine_wide &&
+	     !session_filter_match(&s->config, s->env.processes, ev))) {
+		src->n_filtered++;
+		return;
+	}
+	trace_writer_source(s->writer, i, ev->time_ns);
+	r = c->encode(src->encoder, ev);
+	if (r == 0 && trace_writer_is_full(s->writer))
+		r = close_blocks(s, boot_ns());
+	if (r < 0)
+		s->error = r;
 }
 
 int session_flush(struct session *s, uint64_t now_ns)
@@ -341,8 +315,8 @@ void session_stop(struct session *s)
 		src->opened = false;
 	}
 	for (unsigned i = 0; i < s->n_sources; i++)
-		if (s->sources[i].on)
-			read_counts(s, i, s->sources[i].end);
+		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
+			ledger_end(s->sources[i].ledger, cpu, n_produced(s, i, cpu));
 	s->stop_ns = boot_ns();
 	/* What took a number before this is in the rings when this returns. */
 	sources_settle();
@@ -357,24 +331,6 @@ static bool any_pending(const struct session *s)
 	return false;
 }
 
-/* Whatever has a number below the end and never came was lost. */
-static void account_the_rest(struct session *s)
-{
-	for (unsigned i = 0; i < s->n_sources; i++) {
-		struct session_source *src = &s->sources[i];
-
-		for (unsigned cpu = 0; src->on && cpu < s->n_cpus; cpu++) {
-			if (src->end[cpu] <= src->next[cpu])
-				continue;
-			src->lost_cpu = src->n_lost_new ? -1 : (int)cpu;
-			src->n_lost_new += src->end[cpu] - src->next[cpu];
-			src->lost_ns = s->stop_ns;
-			src->lost[cpu] += (int64_t)(src->end[cpu] - src->next[cpu]);
-			src->next[cpu] = src->end[cpu];
-		}
-	}
-}
-
 int session_finish(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
@@ -386,7 +342,9 @@ int session_finish(struct session *s, uint64_t now_ns)
 		return r < 0 ? r : -EAGAIN;
 	}
 	s->done = true;
-	account_the_rest(s);
+	for (unsigned i = 0; i < s->n_sources; i++)
+		if (s->sources[i].on)
+			ledger_close(s->sources[i].ledger, s->stop_ns);
 	r = flush_encoders(s, now_ns, true);
 	/* Only a block that has gone says which events it took along. */
 	if (r == 0)
@@ -413,12 +371,8 @@ void session_ledger(const struct session *s, unsigned i, struct session_ledger *
 	if (!src->on)
 		return;
 	trace_writer_stats(s->writer, i, &stats);
-	for (unsigned cpu = 0; cpu < s->n_cpus; cpu++) {
-		uint64_t end = s->stop_ns ? src->end[cpu] : src->next[cpu];
-
-		ret->n_produced += end > src->base[cpu] ? end - src->base[cpu] : 0;
-		ret->n_lost += src->lost[cpu] > 0 ? (uint64_t)src->lost[cpu] : 0;
-	}
+	ret->n_produced = ledger_produced(src->ledger);
+	ret->n_lost = ledger_lost(src->ledger);
 	ret->n_malformed = src->n_malformed;
 	ret->n_filtered = src->n_filtered + stats.n_skipped;
 	ret->n_dropped = stats.n_dropped;

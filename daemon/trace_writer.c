@@ -238,6 +238,11 @@ int trace_writer_flush(struct trace_writer *w)
 	return r < 0 ? r : close_block(w, &w->bulk);
 }
 
+bool trace_writer_is_full(const struct trace_writer *w)
+{
+	return w->bulk.packets.len >= BLOCK_BYTES;
+}
+
 /* ---- packets ---- */
 
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
@@ -292,7 +297,7 @@ int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, TracePacke
 		return r;
 	if (w->essential.packets.len >= BLOCK_BYTES)
 		r = close_block(w, &w->essential);
-	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= BLOCK_BYTES)
+	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= 2 * BLOCK_BYTES)
 		r = trace_writer_flush(w);
 	return r;
 }

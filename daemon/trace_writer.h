@@ -86,6 +86,12 @@ unsigned trace_writer_generation(const struct trace_writer *w);
 
 /* Closes the open blocks and hands them to the sink. */
 int trace_writer_flush(struct trace_writer *w);
+/*
+ * The bulk block has its size. A file may end after any block: whoever has kept
+ * what its events lean on writes it now and flushes; at twice the size the
+ * writer itself does.
+ */
+bool trace_writer_is_full(const struct trace_writer *w);
 
 struct trace_writer_stats {
 	uint64_t n_written, n_skipped, n_dropped; /* events */
