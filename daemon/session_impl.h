@@ -6,6 +6,7 @@
 #ifndef SESSION_IMPL_H
 #define SESSION_IMPL_H
 
+#include "buf.h"
 #include "cost.h"
 #include "session.h"
 
@@ -26,6 +27,8 @@ struct session_source {
 	int lost_cpu; /* -1: several */
 	uint64_t lost_ns;
 	uint64_t n_dropped_shown;
+
+	struct buf unfinished; /* records of what was going on at the stop */
 };
 
 struct session {
@@ -53,5 +56,9 @@ int session_write_clocks(struct session *s, uint64_t now_ns);
 int session_write_cost(struct session *s);
 int session_write_losses(struct session *s);
 int session_write_tail(struct session *s);
+
+/* session_unfinished.c: when stop_ns is set; and after the last event, before the final flush. */
+void session_keep_unfinished(struct session *s);
+int session_write_unfinished(struct session *s);
 
 #endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_unfinished.c - what was going on when a session stopped: calls that
+ * had not returned, say. They are no events and not in the ledger.
+ *
+ * Kept at the stop, since much of it is over by the time the rings are empty;
+ * written behind the last event, whose slice has ended where theirs begin.
+ */
+#include "collector.h"
+#include "session_filter.h"
+#include "session_impl.h"
+#include "trace_writer.h"
+
+/* At most one for each thread there is. Without memory they are not shown. */
+static void keep(void *ctx, const struct event_hdr *ev, size_t len)
+{
+	struct session_source *src = ctx;
+
+	(void)buf_append(&src->unfinished, ev, len);
+}
+
+void session_keep_unfinished(struct session *s)
+{
+	for (unsigned i = 0; i < s->n_sources; i++) {
+		struct session_source *src = &s->sources[i];
+
+		/* A failure leaves the trace without them: nothing else depends on it. */
+		if (src->on && src->encoder && collectors[i]->unfinished)
+			(void)collectors[i]->unfinished(sources_state(s->env.sources, i),
+							s->stop_ns, keep, src);
+	}
+}
+
+static int write_of_source(struct session *s, unsigned i)
+{
+	struct session_source *src = &s->sources[i];
+	const struct event_hdr *ev;
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < src->unfinished.len; at += ev->size) {
+		ev = (const void *)(src->unfinished.data + at);
+		if (s->filtered && !session_filter_match(&s->config, s->env.processes, ev))
+			continue;
+		trace_writer_source(s->writer, i, ev->time_ns);
+		r = collectors[i]->encode(src->encoder, ev);
+		if (r == 0 && trace_writer_is_full(s->writer))
+			r = trace_writer_flush(s->writer);
+	}
+	buf_done(&src->unfinished);
+	return r;
+}
+
+int session_write_unfinished(struct session *s)
+{
+	int r = 0;
+
+	for (unsigned i = 0; r == 0 && i < s->n_sources; i++)
+		r = write_of_source(s, i);
+	return r;
+}
