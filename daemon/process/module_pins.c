@@ -227,15 +227,15 @@ static int open_mapped(struct module_pins *pins, const struct mapped_code *code)
 
 /*
  * By its name in the root of a process. Nothing outside of that root can be
- * reached, and no file system has to be asked for a name it has not looked up
- * lately (RESOLVE_CACHED): the file is being executed.
+ * reached. The kernel's names have no links in them, and no file system has to
+ * be asked for one (RESOLVE_CACHED): the file was looked up to be executed.
  */
 static int open_in_root(struct module_pins *pins, const char *pid, const struct mapped_code *code,
 			const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_CACHED,
 	};
 	int root_fd, path_fd, fd;
 	char name[32];

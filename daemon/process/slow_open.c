@@ -47,24 +47,27 @@ static void request_free(struct request *req)
 	free(req);
 }
 
-static struct request *request_new(int path_fd)
+static int request_new(int path_fd, struct request **ret)
 {
 	struct request *req = calloc(1, sizeof(*req));
 	pthread_condattr_t attr;
+	int r;
 
 	if (!req)
-		return NULL;
+		return -ENOMEM;
 	req->path_fd = fcntl(path_fd, F_DUPFD_CLOEXEC, 0);
 	if (req->path_fd < 0) {
+		r = -errno;
 		free(req);
-		return NULL;
+		return r;
 	}
 	pthread_mutex_init(&req->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&req->done_cond, &attr);
 	pthread_condattr_destroy(&attr);
-	return req;
+	*ret = req;
+	return 0;
 }
 
 static void *open_thread(void *arg)
@@ -108,15 +111,17 @@ int slow_open(int path_fd, uint64_t timeout_ns)
 	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
 	struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_SEC),
 				  .tv_nsec = (long)(until_ns % NS_PER_SEC) };
-	struct request *req;
-	int r = 0;
+	struct request *req = NULL;
+	bool abandoned;
+	int r;
 
 	if (atomic_fetch_add(&n_threads, 1) >= MAX_STUCK) {
 		atomic_fetch_sub(&n_threads, 1);
 		return -EBUSY;
 	}
-	req = request_new(path_fd);
-	r = req ? start_thread(req) : -ENOMEM;
+	r = request_new(path_fd, &req);
+	if (r == 0)
+		r = start_thread(req);
 	if (r < 0) {
 		atomic_fetch_sub(&n_threads, 1);
 		if (req)
@@ -127,13 +132,10 @@ int slow_open(int path_fd, uint64_t timeout_ns)
 	pthread_mutex_lock(&req->lock);
 	while (!req->done && r == 0)
 		r = pthread_cond_timedwait(&req->done_cond, &req->lock, &until);
-	req->abandoned = !req->done;
+	abandoned = req->abandoned = !req->done;
 	r = req->done ? req->fd : -ETIMEDOUT;
-	if (req->abandoned) {
-		pthread_mutex_unlock(&req->lock);
-		return r;
-	}
 	pthread_mutex_unlock(&req->lock);
-	request_free(req);
+	if (!abandoned) /* else it is the thread's now */
+		request_free(req);
 	return r;
 }
