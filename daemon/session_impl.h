@@ -8,6 +8,7 @@
 
 #include "buf.h"
 #include "cost.h"
+#include "ledger.h"
 #include "session.h"
 
 struct session_source {
@@ -16,16 +17,8 @@ struct session_source {
 	char why[WHY_LEN];
 	void *encoder;
 
-	/* Per CPU: sequence numbers from `base` up to `end` (once stopped) are this session's. */
-	uint64_t *base, *next, *end;
-	int64_t *lost; /* gaps seen, less what came late after all */
-
+	struct ledger *ledger; /* which events are this session's, and which of them came */
 	uint64_t n_malformed, n_filtered;
-
-	/* Since the last flush, to be shown where it happened. */
-	uint64_t n_lost_new;
-	int lost_cpu; /* -1: several */
-	uint64_t lost_ns;
 	uint64_t n_dropped_shown;
 
 	struct buf unfinished; /* records of what was going on at the stop */

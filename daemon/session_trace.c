@@ -121,22 +121,21 @@ int session_write_losses(struct session *s)
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
 		struct trace_writer_stats stats;
+		struct ledger_loss loss;
 		uint64_t now = boot_ns();
 		int r = 0;
 
 		trace_writer_stats(s->writer, i, &stats);
 		trace_writer_source(s->writer, MAX_COLLECTORS - 1, now);
-		if (src->n_lost_new)
-			r = trace_meta_loss(s->writer, loss_track(s), src->lost_ns,
-					    collectors[i]->name, "ring full", src->lost_cpu,
-					    src->n_lost_new);
+		if (src->on && ledger_tell(src->ledger, &loss))
+			r = trace_meta_loss(s->writer, loss_track(s), loss.time_ns,
+					    collectors[i]->name, "ring full", loss.cpu, loss.n);
 		if (r == 0 && stats.n_dropped > src->n_dropped_shown)
 			r = trace_meta_loss(s->writer, loss_track(s), s->stop_ns ? s->stop_ns : now,
 					    collectors[i]->name, "client too slow", -1,
 					    stats.n_dropped - src->n_dropped_shown);
 		if (r < 0)
 			return r;
-		src->n_lost_new = 0;
 		src->n_dropped_shown = stats.n_dropped;
 	}
 	return 0;
@@ -260,8 +259,7 @@ static int write_loss_totals(struct session *s)
 			continue;
 		}
 		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
-			if (s->sources[i].lost[cpu] > 0)
-				per_cpu[cpu] += (uint64_t)s->sources[i].lost[cpu];
+			per_cpu[cpu] += ledger_lost_on(s->sources[i].ledger, cpu);
 	}
 	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true);
 	return r < 0 ? r : trace_meta_stats(s->writer, per_source, s->n_sources);
