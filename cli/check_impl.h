@@ -248,8 +248,9 @@ enum check_running {
 /* After finish. `*ret_tid`: who ran, if not `tid`. */
 enum check_running check_sched_running(struct trace_check *c, unsigned cpu, uint64_t time_ns,
 				       int32_t tid, int32_t *ret_tid);
-uint64_t check_sched_events(const struct trace_check *c);  /* as the ledger counts them */
-uint64_t check_sched_dropped(const struct trace_check *c); /* FtraceStats, END - START */
+uint64_t check_sched_events(const struct trace_check *c);	/* as the ledger counts them */
+uint64_t check_sched_lost_bundles(const struct trace_check *c); /* with lost_events */
+uint64_t check_sched_dropped(const struct trace_check *c);	/* FtraceStats, END - START */
 
 /* ---- check_lives.c: when a pid was whose ---- */
 

@@ -200,5 +200,7 @@ const struct check_kind_info check_kinds[N_CHECK_KINDS] = {
 		"each loss needs an instant with its count on the track \"Data loss\"" },
 	[CHECK_LOSS_STATS] = { "L", "loss-stats",
 		"put losses into FtraceStats.dropped_events or TraceStats.trace_writer_packet_loss" },
+	[CHECK_LOSS_INVENTED] = { "L", "loss-invented",
+		"a viewer warns of a loss that the ledger does not have: only tell of what was lost" },
 };
 /* clang-format on */

@@ -188,6 +188,14 @@ static void check_loss(struct trace_check *c)
 	uint64_t lost = c->summary.n_lost + c->summary.n_dropped;
 	uint64_t stats = c->ledger->n_packet_loss + check_sched_dropped(c);
 
+	if (lost == 0 &&
+	    (stats > 0 || c->ledger->n_instants > 0 || check_sched_lost_bundles(c) > 0))
+		check_report_at(c, CHECK_LOSS_INVENTED, UINT64_MAX, 0,
+				"nothing was lost, but %llu bundles have lost_events, stats count "
+				"%llu, instants %llu",
+				(unsigned long long)check_sched_lost_bundles(c),
+				(unsigned long long)stats,
+				(unsigned long long)c->ledger->n_instants);
 	if (lost > c->ledger->n_instants)
 		check_report_at(c, CHECK_LOSS_INSTANTS, UINT64_MAX, 0,
 				"%llu events lost, %llu of them on the track \"Data loss\"",

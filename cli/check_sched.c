@@ -28,7 +28,8 @@ enum { PHASE_START = 1, PHASE_END = 2 };
 struct cpu {
 	struct check_list times; /* uint64_t; GAP: switches before it were lost */
 	struct check_list tids;	 /* int32_t */
-	bool lost;		 /* and no switch since */
+	bool lost;		 /* and no full switch since */
+	bool lost_before;	 /* told in an earlier bundle than the one at hand */
 	int32_t running;	 /* by the last switch */
 	uint64_t dropped_at_start, dropped;
 	bool has_start;
@@ -49,6 +50,7 @@ struct check_sched {
 	struct cpu *cpus[MAX_CPUS];
 	struct check_list changes; /* of the bundle at hand */
 	bool has_bundles;
+	uint64_t n_lost;	   /* bundles that tell of a loss */
 	unsigned n_starts, n_ends; /* FtraceStats */
 	uint64_t n_irqs, n_power;
 };
@@ -140,7 +142,7 @@ static void one_switch(struct trace_check *c, struct cpu *cpu, unsigned number,
 	int32_t *tid;
 
 	prev_state(c, s, number);
-	if ((first || cpu->lost) && !s->full)
+	if ((first || cpu->lost_before) && !s->full)
 		check_report(c, CHECK_NO_FULL_SWITCH, s->time_ns,
 			     "the first switch on CPU %u%s is a compact one", number,
 			     first ? "" : " after a loss");
@@ -161,7 +163,13 @@ static void one_switch(struct trace_check *c, struct cpu *cpu, unsigned number,
 	*time = (s->time_ns & ~GAP) | (cpu->lost ? GAP : 0);
 	*tid = s->next_pid;
 	cpu->running = s->next_pid;
-	cpu->lost = false;
+	/*
+	 * A bundle that tells of a loss may begin with what was kept before it:
+	 * only a full switch, or the next bundle, is surely behind.
+	 */
+	if (s->full || cpu->lost_before)
+		cpu->lost = false;
+	cpu->lost_before = false;
 	c->summary.n_switches++;
 }
 
@@ -312,7 +320,9 @@ void check_sched_bundle(struct trace_check *c, const FtraceEventBundle *b)
 			     b->has_cpu ? "of a CPU beyond 1023" : "without a CPU");
 		return;
 	}
+	cpu->lost_before = cpu->lost;
 	cpu->lost = cpu->lost || b->lost_events;
+	c->sched->n_lost += b->lost_events != 0;
 
 	changes->n = 0;
 	events(c, b);
@@ -366,6 +376,11 @@ uint64_t check_sched_dropped(const struct trace_check *c)
 			sum += cpu->dropped - cpu->dropped_at_start;
 	}
 	return sum;
+}
+
+uint64_t check_sched_lost_bundles(const struct trace_check *c)
+{
+	return c->sched->n_lost;
 }
 
 uint64_t check_sched_events(const struct trace_check *c)

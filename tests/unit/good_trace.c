@@ -3,6 +3,7 @@
 #include "good_trace.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SEQ_META = 1, SEQ_EVENTS = 2, SEQ_GPU = 3, SEQ_FTRACE = 5, SEQ_PROCESSES = 6 };
@@ -694,4 +695,29 @@ int64_t *good_trace_ledger(struct good_trace *t, const char *key)
 		if (strcmp(a->attribute[i]->key, key) == 0)
 			return &a->attribute[i]->long_value;
 	ck_abort_msg("no %s", key);
+}
+
+static void add_loss_instant(struct good_trace *t, uint64_t n)
+{
+	TracePacket *pkt = good_trace_copy(t, t->instant);
+	DebugAnnotation *count = NEW(t, DebugAnnotation, debug_annotation__init);
+
+	count->name = "count";
+	SET(count, uint_value, n);
+	pkt->track_event->track_uuid = UUID_LOSS;
+	pkt->track_event->n_debug_annotations = 1;
+	pkt->track_event->debug_annotations = one(t, count);
+	good_trace_insert(t, pkt, t->job);
+}
+
+void good_trace_lose(struct good_trace *t, const char *source, uint64_t n)
+{
+	char key[64];
+
+	snprintf(key, sizeof(key), "ledger.%s.lost", source);
+	*good_trace_ledger(t, key) += (int64_t)n;
+	snprintf(key, sizeof(key), "ledger.%s.produced", source);
+	*good_trace_ledger(t, key) += (int64_t)n;
+	t->trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss += n;
+	add_loss_instant(t, n);
 }

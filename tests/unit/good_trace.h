@@ -58,6 +58,12 @@ void good_trace_done(struct good_trace *t);
 /* ledger.SOURCE.FIELD of the last attributes. */
 int64_t *good_trace_ledger(struct good_trace *t, const char *key);
 
+/*
+ * `n` events of a source ("cpu") are lost, and said to be: in the ledger, the
+ * stats and by an instant.
+ */
+void good_trace_lose(struct good_trace *t, const char *source, uint64_t n);
+
 /* ---- trace_packets.c ---- */
 
 void good_trace_start(struct good_trace *t);

@@ -159,6 +159,7 @@ START_TEST(a_sample_where_switches_were_lost_is_not_judged)
 	b->has_lost_events = 1;
 	b->lost_events = 1;
 	good_trace_insert(&t, pkt, t.samples[0]);
+	good_trace_lose(&t, "sched", 2);
 	sample(0)->execution_context_iid = 2; /* of 100, at 5 ms, when 200 seems to run */
 	assert_found(&t, N_CHECK_KINDS);
 }
@@ -445,36 +446,16 @@ END_TEST
 
 /* ---- loss ---- */
 
-/* 7 samples were lost and 5 switches dropped; `n` of them on the track, `stats` in TraceStats. */
-static void lose(uint64_t n, uint64_t stats)
-{
-	TracePacket *loss = good_trace_copy(&t, t.instant);
-	DebugAnnotation *count = good_trace_alloc(&t, sizeof(*count));
-
-	debug_annotation__init(count);
-	count->name = "count";
-	count->has_uint_value = 1;
-	count->uint_value = n;
-	loss->track_event->track_uuid = UUID_LOSS;
-	loss->track_event->n_debug_annotations = 1;
-	loss->track_event->debug_annotations = good_trace_alloc(&t, sizeof(void *));
-	loss->track_event->debug_annotations[0] = count;
-	good_trace_insert(&t, loss, t.job);
-	t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss = stats;
-
-	*good_trace_ledger(&t, "ledger.cpu.lost") = 7;
-	*good_trace_ledger(&t, "ledger.cpu.produced") += 7;
-	*good_trace_ledger(&t, "ledger.sched.dropped") = 5;
-	*good_trace_ledger(&t, "ledger.sched.produced") += 5;
-}
-
 START_TEST(loss_that_is_recorded_is_good)
 {
 	struct trace_check *c;
 	struct trace_summary s;
 	char text[128];
 
-	lose(12, 12);
+	good_trace_lose(&t, "cpu", 7);
+	good_trace_lose(&t, "sched", 5);
+	*good_trace_ledger(&t, "ledger.sched.lost") = 0;
+	*good_trace_ledger(&t, "ledger.sched.dropped") = 5;
 	c = check_of_trace(&t);
 	assert_only(c, N_CHECK_KINDS);
 	trace_check_summary(c, &s);
@@ -489,7 +470,9 @@ END_TEST
 
 START_TEST(loss_in_the_ftrace_stats_is_recorded_too)
 {
-	lose(12, 7);
+	good_trace_lose(&t, "cpu", 7);
+	good_trace_lose(&t, "sched", 5);
+	t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss = 7;
 	t.stats_end->ftrace_stats->cpu_stats[0]->dropped_events = 5;
 	assert_found(&t, N_CHECK_KINDS);
 }
@@ -497,15 +480,34 @@ END_TEST
 
 START_TEST(loss_without_an_instant)
 {
-	lose(11, 12);
+	good_trace_lose(&t, "cpu", 12);
+	*good_trace_ledger(&t, "ledger.sched.lost") = 1;
+	++*good_trace_ledger(&t, "ledger.sched.produced");
+	++t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss;
 	assert_found(&t, CHECK_LOSS_INSTANTS);
 }
 END_TEST
 
 START_TEST(loss_without_stats)
 {
-	lose(12, 11);
+	good_trace_lose(&t, "cpu", 12);
+	--t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss;
 	assert_found(&t, CHECK_LOSS_STATS);
+}
+END_TEST
+
+START_TEST(a_loss_in_a_bundle_that_the_ledger_does_not_have)
+{
+	t.bundle_1->ftrace_events->has_lost_events = 1;
+	t.bundle_1->ftrace_events->lost_events = 1;
+	assert_found(&t, CHECK_LOSS_INVENTED);
+}
+END_TEST
+
+START_TEST(a_loss_in_the_stats_that_the_ledger_does_not_have)
+{
+	t.stats_end->ftrace_stats->cpu_stats[0]->dropped_events = 5;
+	assert_found(&t, CHECK_LOSS_INVENTED);
 }
 END_TEST
 
@@ -562,6 +564,8 @@ int main(void)
 		loss_in_the_ftrace_stats_is_recorded_too,
 		loss_without_an_instant,
 		loss_without_stats,
+		a_loss_in_a_bundle_that_the_ledger_does_not_have,
+		a_loss_in_the_stats_that_the_ledger_does_not_have,
 	};
 	Suite *suite = suite_create("check_samples");
 	TCase *tc = tcase_create("mistakes");

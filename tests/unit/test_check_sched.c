@@ -196,17 +196,35 @@ START_TEST(a_cpu_that_starts_with_a_compact_switch)
 }
 END_TEST
 
+/* Bundles of CPU 0 behind the first, each with three compact switches; the first tells of a loss.
+ */
+static void bundles_after_a_loss(int n)
+{
+	for (int i = 0; i < n; i++) {
+		TracePacket *pkt = good_trace_copy(&t, t.bundle_0);
+		FtraceEventBundle *b = pkt->ftrace_events;
+
+		b->n_event = 0;
+		b->has_lost_events = i == 0;
+		b->lost_events = i == 0;
+		b->compact_sched->switch_timestamp[0] += 100000000 * (1 + (uint64_t)i);
+		b->compact_sched->waking_timestamp[0] += 100000000 * (1 + (uint64_t)i);
+		good_trace_insert(&t, pkt, t.samples[0]);
+		count_sched(5);
+	}
+	good_trace_lose(&t, "sched", 4);
+}
+
+START_TEST(a_bundle_that_tells_of_a_loss_may_hold_what_was_before_it)
+{
+	bundles_after_a_loss(1);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(a_compact_switch_after_a_loss)
 {
-	TracePacket *pkt = good_trace_copy(&t, t.bundle_0);
-
-	pkt->ftrace_events->n_event = 0;
-	pkt->ftrace_events->has_lost_events = 1;
-	pkt->ftrace_events->lost_events = 1;
-	pkt->ftrace_events->compact_sched->switch_timestamp[0] += 100000000;
-	pkt->ftrace_events->compact_sched->waking_timestamp[0] += 100000000;
-	good_trace_insert(&t, pkt, t.samples[0]);
-	count_sched(5);
+	bundles_after_a_loss(2);
 	assert_found(&t, CHECK_NO_FULL_SWITCH);
 }
 END_TEST
@@ -246,6 +264,32 @@ START_TEST(a_full_switch_from_another_thread_after_a_loss_is_fine)
 	b->lost_events = 1;
 	b->event[0]->sched_switch->prev_pid = 101;
 	good_trace_insert(&t, pkt, t.samples[0]);
+	good_trace_lose(&t, "sched", 4);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+/* The loss lies before the full switch; what is compact was kept before it. */
+START_TEST(compact_switches_before_the_loss_in_its_bundle_are_fine)
+{
+	FtraceEvent **events = good_trace_alloc(&t, 8 * sizeof(*events));
+	TracePacket *pkt = good_trace_copy(&t, t.bundle_0);
+	FtraceEventBundle *b = pkt->ftrace_events;
+
+	/* 101 runs from 40 ms on; 20, 30 and 40 ms later compact ones; at 200 ms a full one. */
+	b->event[0]->timestamp = MS(200);
+	b->event[0]->sched_switch->prev_pid = 4711;
+	b->event[0]->sched_switch->next_pid = 101;
+	events[0] = b->event[0];
+	b->event = events;
+	b->n_event = 1;
+	b->has_lost_events = 1;
+	b->lost_events = 1;
+	b->compact_sched->switch_timestamp[0] += 100000000;
+	b->compact_sched->waking_timestamp[0] += 100000000;
+	good_trace_insert(&t, pkt, t.samples[0]);
+	count_sched(6);
+	good_trace_lose(&t, "sched", 4);
 	assert_found(&t, N_CHECK_KINDS);
 }
 END_TEST
@@ -387,22 +431,7 @@ END_TEST
 /* Events of processes were lost, and the trace says so: who lived when is not known. */
 START_TEST(lives_are_not_judged_when_events_of_them_were_lost)
 {
-	TracePacket *loss = good_trace_copy(&t, t.instant);
-	DebugAnnotation *count = good_trace_alloc(&t, sizeof(*count));
-
-	debug_annotation__init(count);
-	count->name = "count";
-	count->has_uint_value = 1;
-	count->uint_value = 1;
-	loss->track_event->track_uuid = UUID_LOSS;
-	loss->track_event->n_debug_annotations = 1;
-	loss->track_event->debug_annotations = good_trace_alloc(&t, sizeof(void *));
-	loss->track_event->debug_annotations[0] = count;
-	good_trace_insert(&t, loss, t.job);
-	t.trace_stats->trace_stats->buffer_stats[0]->trace_writer_packet_loss = 1;
-	*good_trace_ledger(&t, "ledger.proc.lost") = 1;
-	++*good_trace_ledger(&t, "ledger.proc.produced");
-
+	good_trace_lose(&t, "proc", 1);
 	t.later_tree->timestamp = MS(60) + 1;
 	assert_found(&t, N_CHECK_KINDS);
 }
@@ -427,10 +456,12 @@ int main(void)
 		a_name_beyond_the_bundles_table,
 		a_wakings_name_beyond_the_bundles_table,
 		a_cpu_that_starts_with_a_compact_switch,
+		a_bundle_that_tells_of_a_loss_may_hold_what_was_before_it,
 		a_compact_switch_after_a_loss,
 		a_waking_before_the_first_switch_of_its_cpu,
 		a_full_switch_from_a_thread_that_did_not_run,
 		a_full_switch_from_another_thread_after_a_loss_is_fine,
+		compact_switches_before_the_loss_in_its_bundle_are_fine,
 		a_state_with_unknown_bits,
 		a_state_of_two_bits,
 		a_bundle_older_than_the_one_before,
