@@ -40,6 +40,7 @@ void session_free(struct session *s)
 			collectors[i]->encoder_free(src->encoder);
 		if (src->on)
 			sources_release(s->env.sources, i);
+		buf_done(&src->unfinished);
 		ledger_free(src->ledger);
 	}
 	trace_writer_free(s->writer);
@@ -318,6 +319,7 @@ void session_stop(struct session *s)
 		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
 			ledger_end(s->sources[i].ledger, cpu, n_produced(s, i, cpu));
 	s->stop_ns = boot_ns();
+	session_keep_unfinished(s);
 	/* What took a number before this is in the rings when this returns. */
 	sources_settle();
 }
@@ -345,7 +347,9 @@ int session_finish(struct session *s, uint64_t now_ns)
 	for (unsigned i = 0; i < s->n_sources; i++)
 		if (s->sources[i].on)
 			ledger_close(s->sources[i].ledger, s->stop_ns);
-	r = flush_encoders(s, now_ns, true);
+	r = session_write_unfinished(s);
+	if (r == 0)
+		r = flush_encoders(s, now_ns, true);
 	/* Only a block that has gone says which events it took along. */
 	if (r == 0)
 		r = trace_writer_flush(s->writer);
