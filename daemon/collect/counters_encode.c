@@ -34,6 +34,7 @@ struct counters_encoder {
 	uint64_t interval_ns;
 	uint64_t poll_ns, taken_ns; /* time of the last poll, and of the last one taken */
 	uint64_t next_ns;	    /* when the next one is due */
+	bool meminfo_used[COUNTERS_MEMINFO_MAX + 1], vmstat_used[COUNTERS_VMSTAT_MAX + 1];
 	struct iface_rate ifaces[MAX_IFACES];
 	size_t n_ifaces;
 };
@@ -66,6 +67,21 @@ static int put(struct counters_encoder *enc, uint64_t time_ns, SysStats *stats, 
 	return trace_writer_put(enc->env.writer, SEQ_COUNTERS, &pkt, 1);
 }
 
+/* What has been zero all the time, like swap without a swap device, gets no row in the UI. */
+static bool is_used(struct counters_encoder *enc, const struct counters_value *v)
+{
+	bool *used;
+
+	if (v->kind == COUNTERS_MEMINFO)
+		used = &enc->meminfo_used[v->key];
+	else if (v->kind == COUNTERS_VMSTAT)
+		used = &enc->vmstat_used[v->key];
+	else
+		return true;
+	*used |= v->value != 0;
+	return *used;
+}
+
 static int encode_system(struct counters_encoder *enc, const struct counters_record *rec)
 {
 	SysStats__MeminfoValue meminfo[COUNTERS_MAX_ITEMS], *p_meminfo[COUNTERS_MAX_ITEMS];
@@ -80,6 +96,8 @@ static int encode_system(struct counters_encoder *enc, const struct counters_rec
 		const struct counters_value *v = &rec->items.values[i];
 		size_t n;
 
+		if (!is_used(enc, v))
+			continue;
 		switch (v->kind) {
 		case COUNTERS_MEMINFO:
 			n = stats.n_meminfo++;

@@ -169,6 +169,36 @@ START_TEST(the_machines_values_become_one_packet)
 }
 END_TEST
 
+START_TEST(what_is_always_zero_is_left_out_until_it_is_not)
+{
+	static struct counters_record rec;
+	static const uint64_t swap_kb[] = { 0, 0, 5, 0 };
+	size_t n_swap[4] = { 0 }, n = 0;
+
+	memset(&rec, 0, sizeof(rec));
+	for (uint64_t i = 0; i < 4; i++) {
+		rec.items.values[0] = (struct counters_value){ COUNTERS_MEMINFO, 6, 0, swap_kb[i] };
+		rec.items.values[1] = (struct counters_value){ COUNTERS_VMSTAT, 41, 0, swap_kb[i] };
+		rec.items.values[2] = (struct counters_value){ COUNTERS_PSI, 2, 0, 0 };
+		encode(&rec, COUNTERS_SYSTEM, 3, T0 + i * NS_PER_SEC);
+	}
+	finish();
+	for (size_t i = 0; i < n_found; i++) {
+		const SysStats *s = found[i]->sys_stats;
+
+		if (!s)
+			continue;
+		ck_assert_uint_lt(n, 4);
+		ck_assert_uint_eq(s->n_meminfo, s->n_vmstat);
+		ck_assert_uint_eq(s->n_psi, 1);
+		n_swap[n++] = s->n_meminfo;
+	}
+	ck_assert_uint_eq(n, 4);
+	ck_assert_uint_eq(n_swap[0] + n_swap[1], 0);
+	ck_assert_uint_eq(n_swap[2] + n_swap[3], 2);
+}
+END_TEST
+
 START_TEST(cpus_and_disks_keep_their_numbers_and_names)
 {
 	static struct counters_record rec;
@@ -376,6 +406,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, the_machines_values_become_one_packet);
+	tcase_add_test(tc, what_is_always_zero_is_left_out_until_it_is_not);
 	tcase_add_test(tc, cpus_and_disks_keep_their_numbers_and_names);
 	tcase_add_test(tc, only_processes_that_live_at_that_time_are_written);
 	tcase_add_test(tc, a_record_of_unknown_processes_only_is_accounted_for);
