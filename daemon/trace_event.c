@@ -15,8 +15,9 @@ enum { UNIT_NS = 1, UNIT_COUNT = 2, UNIT_BYTES = 3 };
 #define START_TOLERANCE_NS (10 * NS_PER_MS)
 
 struct track_entry {
-	uint64_t uuid;
-	uint64_t start_ns; /* of a thread or process */
+	uint64_t uuid;	   /* 0: not described yet */
+	uint64_t start_ns; /* of a thread or process; 0: not known */
+	uint64_t used_ns;  /* the first event on its track */
 };
 
 void trace_tracks_done(struct trace_writer *w)
@@ -64,10 +65,29 @@ static struct track_entry *entry_of(struct trace_writer *w, const void *key, siz
 	return e;
 }
 
-static bool same_life(const struct track_entry *e, uint64_t start_ns)
+/* Whoever began after the track was used first is somebody else. */
+static bool same_life(struct track_entry *e, uint64_t start_ns)
 {
-	return e->uuid &&
-	       (start_ns == 0 || e->start_ns == 0 || start_ns <= e->start_ns + START_TOLERANCE_NS);
+	uint64_t known_ns = e->start_ns ? e->start_ns : e->used_ns;
+
+	if (!e->uuid || (start_ns && start_ns > known_ns + START_TOLERANCE_NS))
+		return false;
+	if (e->start_ns == 0)
+		e->start_ns = start_ns;
+	return true;
+}
+
+/* Takes the entry for a new life; whatever comes of describing it, it is known or is not. */
+static uint64_t describe_life(struct trace_writer *w, struct track_entry *e, const void *key,
+			      size_t len, uint64_t start_ns, TrackDescriptor *desc)
+{
+	*e = (struct track_entry){ .start_ns = start_ns, .used_ns = w->time_ns };
+	desc->has_uuid = 1;
+	/* Without a start two lives are told apart by when they were met. */
+	desc->uuid = uuid_of(key, len, start_ns ? start_ns : w->time_ns);
+	if (put_descriptor(w, desc) == 0)
+		e->uuid = desc->uuid;
+	return e->uuid;
 }
 
 uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
@@ -84,17 +104,12 @@ uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 		return 0;
 	if (same_life(e, start_ns))
 		return e->uuid;
-	e->uuid = uuid_of(&key, sizeof(key), start_ns);
-	e->start_ns = start_ns;
-
 	/* No thread_name: it would win over every later name of the thread. */
 	thread.has_pid = thread.has_tid = 1;
 	thread.pid = (int32_t)tgid;
 	thread.tid = tid;
-	desc.has_uuid = 1;
-	desc.uuid = e->uuid;
 	desc.thread = &thread;
-	return put_descriptor(w, &desc) < 0 ? 0 : e->uuid;
+	return describe_life(w, e, &key, sizeof(key), start_ns, &desc);
 }
 
 uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns)
@@ -111,15 +126,10 @@ uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t sta
 		return 0;
 	if (same_life(e, start_ns))
 		return e->uuid;
-	e->uuid = uuid_of(&key, sizeof(key), start_ns);
-	e->start_ns = start_ns;
-
 	process.has_pid = 1;
 	process.pid = (int32_t)tgid;
-	desc.has_uuid = 1;
-	desc.uuid = e->uuid;
 	desc.process = &process;
-	return put_descriptor(w, &desc) < 0 ? 0 : e->uuid;
+	return describe_life(w, e, &key, sizeof(key), start_ns, &desc);
 }
 
 static void describe_unit(CounterDescriptor *counter, const char *unit)
@@ -171,19 +181,25 @@ static int describe_track(struct trace_writer *w, const struct trace_track *trac
 uint64_t trace_track(struct trace_writer *w, const struct trace_track *track)
 {
 	struct {
-		uint64_t parent, key, is_counter;
+		uint64_t parent, key, is_counter, rest; /* what a long name has beyond `name` */
 		char name[104];
 	} key = { .parent = track->parent, .key = track->key, .is_counter = track->is_counter };
+	size_t len = strlen(track->name);
 	struct track_entry *e;
+	uint64_t uuid;
 
-	strncpy(key.name, track->name, sizeof(key.name) - 1);
+	strncpy(key.name, track->name, sizeof(key.name));
+	if (len > sizeof(key.name))
+		key.rest = hash_bytes(track->name, len, 1);
 	e = entry_of(w, &key, sizeof(key));
 	if (!e)
 		return 0;
 	if (e->uuid)
 		return e->uuid;
-	e->uuid = uuid_of(&key, sizeof(key), 0);
-	return describe_track(w, track, e->uuid) < 0 ? 0 : e->uuid;
+	uuid = uuid_of(&key, sizeof(key), 0);
+	if (describe_track(w, track, uuid) == 0)
+		e->uuid = uuid;
+	return e->uuid;
 }
 
 /* ---- events ---- */
@@ -235,7 +251,7 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	TracePacket pkt = TRACE_PACKET__INIT;
 	TrackEvent te = TRACK_EVENT__INIT;
 	struct arg_messages args = { 0 };
-	uint64_t category_iid, flow = ev->flow_id;
+	uint64_t category_iid = 0, flow = ev->flow_id;
 	size_t n = ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
 	int r = 0;
 
@@ -263,7 +279,7 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	pkt.has_timestamp = 1;
 	pkt.timestamp = ev->time_ns;
 	pkt.track_event = &te;
-	if (te.name_iid == 0 || ev->track == 0)
+	if (te.name_iid == 0 || ev->track == 0 || (ev->category && category_iid == 0))
 		r = -ENOMEM;
 	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
 	if (r == 0 && type == TYPE_BEGIN)

@@ -42,28 +42,41 @@ const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t
 	return (const char *)scratch->data;
 }
 
+/* (field, content) as one key; longer ones than `small` in `*ret_far`, to be freed. */
+static const uint8_t *make_key(unsigned field, const void *content, size_t len, uint8_t small[64],
+			       uint8_t **ret_far)
+{
+	uint8_t *key = small;
+
+	*ret_far = NULL;
+	if (len + 1 > 64) {
+		key = *ret_far = malloc(len + 1);
+		if (!key)
+			return NULL;
+	}
+	key[0] = (uint8_t)field;
+	if (len)
+		memcpy(key + 1, content, len);
+	return key;
+}
+
 /*
  * The id of (field, content). When it is new `*ret_new` is set, and the caller
- * adds the message that says what it means.
+ * adds the message that says what it means, or forgets it.
  */
 static uint64_t lookup(struct trace_sequence_state *s, unsigned field, const void *content,
 		       size_t len, bool *ret_new)
 {
-	uint8_t small[64], *key = small;
+	uint8_t small[64], *far;
+	const uint8_t *key;
 	uint64_t iid = 0;
 
 	*ret_new = false;
 	if (!s->ids && hash_new(&s->ids) < 0)
 		return 0;
-	if (len + 1 > sizeof(small)) {
-		key = malloc(len + 1);
-		if (!key)
-			return 0;
-	}
-	key[0] = (uint8_t)field;
-	if (len)
-		memcpy(key + 1, content, len);
-
+	key = make_key(field, content, len, small, &far);
+	if (!key)
+		return 0;
 	iid = (uintptr_t)hash_get(s->ids, key, len + 1);
 	if (iid == 0) {
 		iid = ++s->next_iid[field];
@@ -71,14 +84,27 @@ static uint64_t lookup(struct trace_sequence_state *s, unsigned field, const voi
 		if (hash_set(s->ids, key, len + 1, (void *)(uintptr_t)iid) < 0)
 			iid = 0;
 	}
-	if (key != small)
-		free(key);
+	free(far);
 	return iid;
 }
 
-/* 0, so that `return add(...)` says "out of memory", or `iid`. */
-static uint64_t add(struct trace_sequence_state *s, unsigned field, const ProtobufCMessage *msg,
-		    uint64_t iid)
+/* An id whose meaning could not be told must not be handed out again. Returns 0. */
+static uint64_t forget(struct trace_sequence_state *s, unsigned field, const void *content,
+		       size_t len)
+{
+	uint8_t small[64], *far;
+	const uint8_t *key = make_key(field, content, len, small, &far);
+
+	if (key)
+		(void)hash_remove(s->ids, key, len + 1);
+	else
+		hash_clear(s->ids); /* ids go on from where they were: only more of them */
+	free(far);
+	return 0;
+}
+
+/* False: out of memory. */
+static bool add(struct trace_sequence_state *s, unsigned field, const ProtobufCMessage *msg)
 {
 	uint8_t small[512], *packed = small;
 	size_t len = protobuf_c_message_get_packed_size(msg);
@@ -87,13 +113,13 @@ static uint64_t add(struct trace_sequence_state *s, unsigned field, const Protob
 	if (len > sizeof(small)) {
 		packed = malloc(len);
 		if (!packed)
-			return 0;
+			return false;
 	}
 	protobuf_c_message_pack(msg, packed);
 	r = trace_append_field(&s->pending, field, packed, len);
 	if (packed != small)
 		free(packed);
-	return r < 0 ? 0 : iid;
+	return r == 0;
 }
 
 /* EventName, EventCategory and the like are InternedString on the wire. */
@@ -111,7 +137,7 @@ static uint64_t intern_bytes(struct trace_writer *w, enum trace_sequence seq, un
 	msg.iid = iid;
 	msg.str.data = (uint8_t *)data;
 	msg.str.len = len;
-	return add(s, field, &msg.base, iid);
+	return add(s, field, &msg.base) ? iid : forget(s, field, data, len);
 }
 
 uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, enum intern_kind kind,
@@ -135,7 +161,7 @@ static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,
 	struct trace_sequence_state *s = &w->sequences[seq];
 	Mapping msg = MAPPING__INIT;
 	uint64_t path, iid;
-	bool is_new;
+	bool is_new, ok;
 
 	iid = lookup(s, FIELD_MAPPING, &module->id, sizeof(module->id), &is_new);
 	if (!is_new || iid == 0)
@@ -145,12 +171,15 @@ static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,
 	msg.iid = iid;
 	msg.n_path_string_ids = 1;
 	msg.path_string_ids = &path;
+	ok = path != 0;
 	if (module->build_id_len) {
 		msg.has_build_id = 1;
 		msg.build_id = trace_intern_string(w, seq, INTERN_BUILD_ID, module->build_id,
 						   module->build_id_len);
+		ok = ok && msg.build_id != 0;
 	}
-	return add(s, FIELD_MAPPING, &msg.base, iid);
+	ok = ok && add(s, FIELD_MAPPING, &msg.base);
+	return ok ? iid : forget(s, FIELD_MAPPING, &module->id, sizeof(module->id));
 }
 
 /* A name for a location whose own one came too late. */
@@ -190,7 +219,9 @@ uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
 	msg.mapping_id = intern_mapping(w, seq, loc->module);
 	msg.rel_pc = loc->rel_pc;
 	msg.kind = loc->kind;
-	return add(s, FIELD_FRAME, &msg.base, iid);
+	if (!msg.function_name_id || !msg.mapping_id || !add(s, FIELD_FRAME, &msg.base))
+		return forget(s, FIELD_FRAME, &key, sizeof(key));
+	return iid;
 }
 
 uint64_t trace_intern_callstack(struct trace_writer *w, enum trace_sequence seq,
@@ -210,7 +241,9 @@ uint64_t trace_intern_callstack(struct trace_writer *w, enum trace_sequence seq,
 	msg.iid = iid;
 	msg.n_frame_ids = n;
 	msg.frame_ids = (uint64_t *)frames;
-	return add(s, FIELD_CALLSTACK, &msg.base, iid);
+	if (!add(s, FIELD_CALLSTACK, &msg.base))
+		return forget(s, FIELD_CALLSTACK, frames, n * sizeof(*frames));
+	return iid;
 }
 
 uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint32_t tgid,
@@ -229,7 +262,7 @@ uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint
 	msg.iid = iid;
 	msg.pid = tgid;
 	msg.tid = tid;
-	return add(s, FIELD_TASK, &msg.base, iid);
+	return add(s, FIELD_TASK, &msg.base) ? iid : forget(s, FIELD_TASK, key, sizeof(key));
 }
 
 uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
@@ -249,5 +282,5 @@ uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq,
 	msg.iid = iid;
 	msg.cpu = cpu;
 	msg.mode = (int32_t)key[1];
-	return add(s, FIELD_EXECUTION, &msg.base, iid);
+	return add(s, FIELD_EXECUTION, &msg.base) ? iid : forget(s, FIELD_EXECUTION, key, sizeof(key));
 }
