@@ -18,6 +18,27 @@ for file in usr/sbin/tracerd usr/bin/tracectl usr/share/man/man1/tracectl.1 \
 done
 check "no placeholder is left in the unit" sh -c "! grep @SBINDIR@ '$T'/root/usr/lib/systemd/system/*"
 
+# The man pages know every option that the programs know.
+options_in_man() { # PAGE PROGRAM ARGS...
+	local option missing=
+	for option in $("${@:2}" --help | grep -oE '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE '[-]-[a-z-]+'); do
+		grep -q -- "^\.It.* Fl -${option#--}\( \|$\)" "$1" || missing="$missing $option"
+	done
+	[ -z "$missing" ] || echo "not in ${1##*/}:$missing"
+	[ -z "$missing" ]
+}
+check "tracerd(8) has all options" options_in_man daemon/tracerd.8 "$O/tracerd"
+check "tracectl(1) has all options" options_in_man cli/tracectl.1 "$O/tracectl"
+for command in record status check; do
+	check "tracectl(1) has all options of $command" options_in_man cli/tracectl.1 \
+		"$O/tracectl" $command
+done
+check "tracectl(1) has all sources" sh -c "
+	'$O/tracectl' --private status | sed -n 's/^  \([a-z]*\) *\(on\|idle\|off\) .*/\1/p' >'$T/sources'
+	[ -s '$T/sources' ] && while read -r source; do
+		grep -q \"^\.It Li \$source\$\" cli/tracectl.1 || { echo \"\$source\"; exit 1; }
+	done <'$T/sources'"
+
 if command -v systemd-analyze >/dev/null; then
 	units=$T/root/usr/lib/systemd/system
 	# The paths are looked for in the root file system, man pages by man.
