@@ -52,7 +52,8 @@ int symbolizer_new(struct symbolizer **ret);
 /* From here on answers arrive; the worker is restarted when it dies. */
 int symbolizer_start(struct symbolizer *sym, struct event_loop *loop);
 void symbolizer_free(struct symbolizer *sym);
-pid_t symbolizer_worker_pid(const struct symbolizer *sym); /* to leave it out of traces */
+/* To leave it out of traces. Another one after each restart; 0: none now. */
+pid_t symbolizer_worker_pid(const struct symbolizer *sym);
 
 /*
  * The module behind an open file. Takes over `fd` (always, also on failure).
