@@ -447,11 +447,12 @@ int control_server_listen(struct control_server *s, int fd)
 
 int control_server_adopt(struct control_server *s, int fd)
 {
-	struct ucred cred = { .uid = geteuid() };
+	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
 	/* Across a socketpair this is who made it: the parent. */
-	(void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return -errno;
 	return add_client(s, fd, &cred);
 }
 

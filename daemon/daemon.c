@@ -26,6 +26,9 @@
 #define STOP_SEND_MS  400
 #define STOP_POLL_NS  (20 * NS_PER_MS)
 
+/* Recordings that follow one another share what is known of processes. */
+#define KEEP_PROCESSES_NS (10 * NS_PER_SEC)
+
 struct daemon {
 	struct event_loop *loop;
 	struct symbolizer *symbolizer;
@@ -38,6 +41,7 @@ struct daemon {
 	int signal_fd;
 	bool private, stopping;
 	uint64_t stop_ns;
+	uint64_t busy_ns; /* when there was a session last */
 	struct event_source *signals, *tick, *watchdog, *stop_poll;
 };
 
@@ -85,12 +89,19 @@ static int on_signal(void *ctx, uint32_t events)
 static int on_tick(void *ctx, uint32_t events)
 {
 	struct daemon *d = ctx;
+	uint64_t now_ns = boot_ns();
 
 	(void)events;
-	control_server_tick(d->server, boot_ns());
-	/* Sessions do this too; an idle daemon still has a worker to look after. */
-	if (session_manager_count(d->sessions) == 0)
-		symbolizer_collect(d->symbolizer, boot_ns());
+	control_server_tick(d->server, now_ns);
+	if (session_manager_count(d->sessions) > 0) {
+		d->busy_ns = now_ns;
+		return 0; /* sessions do the rest too */
+	}
+	/* Open files keep mounts busy, and deleted ones their blocks. */
+	if (now_ns > d->busy_ns + KEEP_PROCESSES_NS)
+		process_table_clear(d->processes);
+	process_table_collect(d->processes, now_ns);
+	symbolizer_collect(d->symbolizer, now_ns);
 	return 0;
 }
 
@@ -184,8 +195,16 @@ static int open_control(struct daemon *d, const struct daemon_options *options)
 {
 	int fd, r;
 
-	if (d->private)
-		return control_server_adopt(d->server, options->control_fd);
+	if (d->private) {
+		r = control_server_adopt(d->server, options->control_fd);
+		if (r < 0)
+			log_error("descriptor %d is not the client's socket: %s",
+				  options->control_fd, strerror(-r));
+		return r;
+	}
+	if (options->config.group[0] && group_id(options->config.group) == (gid_t)-1)
+		log_warn("there is no group '%s': only root may use this daemon",
+			 options->config.group);
 	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
 	if (r < 0)
 		return r;

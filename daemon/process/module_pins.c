@@ -122,25 +122,36 @@ uint64_t module_pins_missed(const struct module_pins *pins)
 	return pins->n_missed;
 }
 
-void module_pins_collect(struct module_pins *pins, uint64_t now_ns)
+static void forget_unused_since(struct module_pins *pins, uint64_t time_ns)
 {
 	const void *key;
 	size_t pos = 0, len;
 	void *f;
 
-	if (pins->forgive_ns < now_ns) {
-		hash_clear(pins->dead_devices);
-		pins->forgive_ns = now_ns + FORGIVE_NS;
-	}
 	while (hash_next(pins->files, &pos, &key, &len, &f)) {
 		struct file_key copy;
 
-		if (((struct file *)f)->used_ns + KEEP_NS > now_ns)
+		if (((struct file *)f)->used_ns > time_ns)
 			continue;
 		memcpy(&copy, key, sizeof(copy));
 		hash_remove(pins->files, &copy, sizeof(copy));
 		file_free(f);
 	}
+}
+
+void module_pins_collect(struct module_pins *pins, uint64_t now_ns)
+{
+	if (pins->forgive_ns < now_ns) {
+		hash_clear(pins->dead_devices);
+		pins->forgive_ns = now_ns + FORGIVE_NS;
+	}
+	if (now_ns > KEEP_NS)
+		forget_unused_since(pins, now_ns - KEEP_NS);
+}
+
+void module_pins_clear(struct module_pins *pins)
+{
+	forget_unused_since(pins, UINT64_MAX);
 }
 
 /* ---- opening ---- */

@@ -47,6 +47,7 @@ struct module *module_pins_get(struct module_pins *pins, const struct mapped_cod
 
 /* About once a second: forgets files that nobody has mapped for a while. */
 void module_pins_collect(struct module_pins *pins, uint64_t now_ns);
+void module_pins_clear(struct module_pins *pins); /* at once */
 
 /* Mappings whose file was gone before it could be opened. */
 uint64_t module_pins_missed(const struct module_pins *pins);

@@ -167,15 +167,22 @@ static void remove_proc(struct process_table *pt, struct proc *p)
 	free(p);
 }
 
-void process_table_free(struct process_table *pt)
+void process_table_clear(struct process_table *pt)
 {
 	size_t pos = 0;
 	void *p;
 
-	if (!pt)
-		return;
 	while (pt->procs && hash_next(pt->procs, &pos, NULL, NULL, &p))
 		remove_proc(pt, p);
+	if (pt->pins)
+		module_pins_clear(pt->pins);
+}
+
+void process_table_free(struct process_table *pt)
+{
+	if (!pt)
+		return;
+	process_table_clear(pt);
 	hash_free(pt->procs);
 	hash_free(pt->tasks);
 	module_pins_free(pt->pins);

@@ -82,6 +82,8 @@ struct location *process_table_locate(struct process_table *pt, uint32_t tgid, u
 
 /* About once a second: forgets what is gone. */
 void process_table_collect(struct process_table *pt, uint64_t now_ns);
+/* Nobody records: lets go of everything. The next scan finds it again. */
+void process_table_clear(struct process_table *pt);
 
 struct process_table_stats {
 	uint64_t n_processes, n_threads, n_mappings;
