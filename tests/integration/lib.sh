@@ -15,6 +15,7 @@
 #   spawn COMMAND...          in the background; $! is its pid; killed at the end
 #   wait_for SECONDS COMMAND  until COMMAND succeeds; fails after SECONDS
 #   start_tracerd [ARGS...]   a private daemon; $DAEMON is its pid, $SOCKET its socket
+#   AT=DIR start_tracerd      the same, beside another one
 #   stop_tracerd              SIGTERM; waits; returns the daemon's exit status
 #   tracectl ARGS...          talks to that daemon; before one was started, to one of its own
 #
@@ -102,12 +103,13 @@ wait_for() { # SECONDS COMMAND...
 	done
 }
 
+# A file alone says nothing: one who was killed leaves it behind.
 daemon_listens() {
-	gone "$DAEMON" || [ -S "$SOCKET" ]
+	gone "$DAEMON" || grep -q " 00010000 .* $SOCKET\$" /proc/net/unix
 }
 
 start_tracerd() {
-	SOCKET=$T/control.sock
+	SOCKET=$T/${AT:+$AT/}control.sock
 	"$O/tracerd" --socket "$SOCKET" "$@" >>"$T/tracerd.log" 2>&1 &
 	DAEMON=$!
 	lib_pids+=("$DAEMON")
