@@ -104,6 +104,16 @@ static int sched_count(void *state, unsigned stream, unsigned cpu, struct event_
 	return bpf_ring_count(s->ring, stream, cpu, ret);
 }
 
+/* The CPU that the event is about, where that is another than its own. */
+static bool is_known_cpu(const struct event_hdr *ev)
+{
+	if (ev->type == SCHED_WAKING)
+		return ((const struct sched_waking_event *)ev)->target_cpu < SCHED_MAX_CPUS;
+	if (ev->type == SCHED_CPU_FREQUENCY || ev->type == SCHED_CPU_IDLE)
+		return ((const struct sched_irq_event *)ev)->number < SCHED_MAX_CPUS;
+	return true;
+}
+
 static bool sched_valid(const struct event_hdr *ev, size_t len)
 {
 	static const size_t sizes[SCHED_EVENT_TYPES] = {
@@ -117,8 +127,11 @@ static bool sched_valid(const struct event_hdr *ev, size_t len)
 		[SCHED_CPU_IDLE] = sizeof(struct sched_irq_event),
 	};
 
-	return ev->type < SCHED_EVENT_TYPES && sizes[ev->type] != 0 && len >= sizes[ev->type] &&
-	       ev->size == sizes[ev->type] && ev->cpu < SCHED_MAX_CPUS;
+	if (ev->type >= SCHED_EVENT_TYPES || sizes[ev->type] == 0 || len < sizes[ev->type] ||
+	    ev->size != sizes[ev->type])
+		return false;
+	return ev->cpu < SCHED_MAX_CPUS && ev->tid <= INT32_MAX && ev->peer_tid <= INT32_MAX &&
+	       is_known_cpu(ev);
 }
 
 const struct collector sched_collector = {

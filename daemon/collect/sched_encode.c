@@ -47,7 +47,9 @@ struct cpu_events {
 	uint64_t since_ns;    /* of its switch */
 	int64_t clock_offset; /* BOOTTIME - the scheduler's clock on this CPU */
 	bool has_offset;
-	bool lost; /* to be told in the next bundle */
+	uint64_t first_ns;    /* since when the importer knows it */
+	bool gap;	      /* events were lost behind all that is kept */
+	bool lost;	      /* and before it: to be told in the next bundle */
 };
 
 struct sched_encoder {
@@ -102,7 +104,7 @@ void sched_encoder_lost(void *encoder, int cpu)
 	for (unsigned i = 0; i < SCHED_MAX_CPUS; i++) {
 		if (!e->cpus[i] || (cpu >= 0 && (unsigned)cpu != i))
 			continue;
-		e->cpus[i]->lost = true;
+		e->cpus[i]->gap = true;
 		e->cpus[i]->continuous = false;
 	}
 }
@@ -279,6 +281,11 @@ static void fill_first(FtraceEvent *msg, const struct sched_switch_event *ev,
 	sw->next_prio = ev->next_prio;
 }
 
+static unsigned kept(const struct cpu_events *c)
+{
+	return c->n_switches + c->n_wakings + c->n_irqs + c->has_first;
+}
+
 static unsigned n_inferred(const struct cpu_events *c)
 {
 	unsigned n = c->has_first && c->first.hdr.seq == INFERRED;
@@ -288,6 +295,52 @@ static unsigned n_inferred(const struct cpu_events *c)
 	return n;
 }
 
+/* Who woke them is not known any more. */
+static void skip_wakings(struct sched_encoder *e, struct cpu_events *c, uint64_t before_ns)
+{
+	unsigned n = 0;
+
+	while (n < c->n_wakings && c->wakings[n].hdr.time_ns < before_ns)
+		n++;
+	trace_writer_skip(e->writer, n);
+	c->n_wakings -= n;
+	memmove(c->wakings, c->wakings + n, c->n_wakings * sizeof(c->wakings[0]));
+}
+
+/*
+ * A dropped block took the importer's knowledge of what runs with it: the first
+ * switch of what is kept has to be a whole event.
+ */
+static void restart_after_drop(struct sched_encoder *e, struct cpu_events *c)
+{
+	c->lost = true;
+	if (c->has_first)
+		return;
+	if (c->n_switches == 0) {
+		c->continuous = false;
+		skip_wakings(e, c, UINT64_MAX);
+		return;
+	}
+	c->first = c->switches[0];
+	c->first_ns = c->first.hdr.time_ns;
+	c->has_first = true;
+	c->n_switches--;
+	memmove(c->switches, c->switches + 1, c->n_switches * sizeof(c->switches[0]));
+	skip_wakings(e, c, c->first_ns);
+}
+
+static void notice_drop(struct sched_encoder *e)
+{
+	unsigned generation = trace_writer_generation(e->writer);
+
+	if (generation == e->generation)
+		return;
+	e->generation = generation;
+	for (unsigned i = 0; i < SCHED_MAX_CPUS; i++)
+		if (e->cpus[i])
+			restart_after_drop(e, e->cpus[i]);
+}
+
 static int write_bundle(struct sched_encoder *e, unsigned cpu)
 {
 	struct cpu_events *c = e->cpus[cpu];
@@ -295,11 +348,13 @@ static int write_bundle(struct sched_encoder *e, unsigned cpu)
 	SchedSwitchFtraceEvent first = SCHED_SWITCH_FTRACE_EVENT__INIT;
 	FtraceEventBundle bundle = FTRACE_EVENT_BUNDLE__INIT;
 	TracePacket pkt = TRACE_PACKET__INIT;
-	unsigned n = c->n_switches + c->n_wakings + c->n_irqs + c->has_first;
-	unsigned n_events = n - n_inferred(c);
+	unsigned n, n_events;
 	char comms[2][CLEAN_COMM];
 
-	if (n == 0)
+	notice_drop(e); /* the bundle of the CPU before may have gone down */
+	n = kept(c);
+	n_events = n - n_inferred(c);
+	if (n == 0 && !c->lost)
 		return 0;
 	hash_clear(e->comms);
 	cols.comms.n = 0;
@@ -326,34 +381,15 @@ static int write_bundle(struct sched_encoder *e, unsigned cpu)
 	return trace_writer_put(e->writer, SEQ_FTRACE, &pkt, n_events);
 }
 
-/*
- * A dropped block took the importer's knowledge of what runs with it: the first
- * switch of what is kept has to be a whole event.
- */
-static void restart_after_drop(struct cpu_events *c)
+/* What is kept is older than the gap, and the gap is told with what follows it. */
+static int write_before_gap(struct sched_encoder *e, unsigned cpu)
 {
+	struct cpu_events *c = e->cpus[cpu];
+	int r = write_bundle(e, cpu);
+
+	c->gap = false;
 	c->lost = true;
-	if (c->has_first)
-		return;
-	c->continuous = c->n_switches > 0;
-	if (!c->continuous)
-		return;
-	c->first = c->switches[0];
-	c->has_first = true;
-	c->n_switches--;
-	memmove(c->switches, c->switches + 1, c->n_switches * sizeof(c->switches[0]));
-}
-
-static void notice_drop(struct sched_encoder *e)
-{
-	unsigned generation = trace_writer_generation(e->writer);
-
-	if (generation == e->generation)
-		return;
-	e->generation = generation;
-	for (unsigned i = 0; i < SCHED_MAX_CPUS; i++)
-		if (e->cpus[i])
-			restart_after_drop(e->cpus[i]);
+	return r;
 }
 
 int sched_encoder_flush(void *encoder, uint64_t now_ns, bool final)
@@ -362,10 +398,15 @@ int sched_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 	int r = 0;
 
 	(void)now_ns;
-	notice_drop(e);
-	for (unsigned i = 0; i < SCHED_MAX_CPUS && r == 0; i++)
-		if (e->cpus[i])
+	for (unsigned i = 0; i < SCHED_MAX_CPUS && r == 0; i++) {
+		if (!e->cpus[i])
+			continue;
+		if (final && e->cpus[i]->gap)
+			r = write_before_gap(e, i);
+		/* The mark of a loss alone can wait for what follows, but not for ever. */
+		if (r == 0 && (final || kept(e->cpus[i])))
 			r = write_bundle(e, i);
+	}
 	if (r == 0 && final && e->n_inferred) {
 		struct trace_attribute attr = { .key = "sched.inferred_switches",
 						.number = (int64_t)e->n_inferred,
@@ -429,10 +470,14 @@ static void infer_switch(struct sched_encoder *e, struct cpu_events *c,
 		when = ev->prev_arrival + (uint64_t)c->clock_offset;
 	if (when <= c->since_ns || when >= ev->hdr.time_ns)
 		when = c->since_ns + 1;
+	if (when > ev->hdr.time_ns)
+		when = ev->hdr.time_ns;
 	missing.hdr.seq = INFERRED;
 	missing.hdr.time_ns = when;
 	missing.hdr.tgid = ev->hdr.peer_tgid;
 	missing.hdr.tid = ev->hdr.peer_tid;
+	missing.hdr.peer_tgid = 0;
+	missing.hdr.peer_tid = c->running;
 	missing.next_prio = ev->prev_prio;
 	memcpy(missing.next_comm, ev->prev_comm, sizeof(missing.next_comm));
 	append_switch(c, &missing);
@@ -444,6 +489,7 @@ static void keep_switch(struct sched_encoder *e, struct cpu_events *c,
 {
 	if (!c->continuous) {
 		c->first = *ev;
+		c->first_ns = ev->hdr.time_ns;
 		c->has_first = c->continuous = true;
 		c->has_offset = false;
 	} else {
@@ -468,16 +514,15 @@ int sched_encode(void *encoder, const struct event_hdr *ev)
 	c = cpu_of(e, ev->cpu);
 	if (!c)
 		return -ENOMEM;
-	/* After a loss: what is kept is older than the whole event that has to follow. */
-	if (ev->type == SCHED_SWITCH && !c->continuous && c->n_switches) {
-		r = write_bundle(e, ev->cpu);
+	if (c->gap) {
+		r = write_before_gap(e, ev->cpu);
 		if (r < 0)
 			return r;
 	}
 
 	if (ev->type == SCHED_SWITCH) {
 		keep_switch(e, c, (const void *)ev);
-	} else if (ev->type == SCHED_WAKING && !c->continuous) {
+	} else if (ev->type == SCHED_WAKING && (!c->continuous || ev->time_ns < c->first_ns)) {
 		trace_writer_skip(e->writer, 1); /* who wakes is not known yet */
 	} else if (ev->type == SCHED_WAKING) {
 		c->wakings[c->n_wakings++] = *(const struct sched_waking_event *)ev;
