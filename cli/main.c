@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clean.h"
 #include "client.h"
 #include "command.h"
 
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
 			return usage(stdout, EXIT_OK);
 		} else {
-			fprintf(stderr, "tracectl: unknown option '%s'\n", argv[i]);
+			fprintf(stderr, "tracectl: unknown option '%s'\n", clean(argv[i]));
 			return usage(stderr, EXIT_USAGE);
 		}
 	}
@@ -55,6 +56,6 @@ int main(int argc, char **argv)
 		if (strcmp(argv[i], commands[k].name) == 0)
 			return commands[k].fn(argc - i, argv + i);
 	if (i < argc)
-		fprintf(stderr, "tracectl: there is no command '%s'\n", argv[i]);
+		fprintf(stderr, "tracectl: there is no command '%s'\n", clean(argv[i]));
 	return usage(stderr, EXIT_USAGE);
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,12 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clean.h"
 #include "client.h"
 #include "command.h"
 #include "io.h"
 #include "record_options.h"
 #include "record_summary.h"
-#include "text.h"
 
 enum { EXIT_LOSS = 3, EXIT_DAEMON_GONE = 4 };
 
@@ -32,15 +33,16 @@ enum { EXIT_LOSS = 3, EXIT_DAEMON_GONE = 4 };
 struct record {
 	struct record_options options;
 	struct client *client;
-	char path[256]; /* of the output; "-" is stdout */
+	char path[PATH_MAX]; /* of the output; "-" is stdout */
 	int fd;
 	uint64_t bytes;
 	int signal_fd;
 	pid_t command;	   /* or 0: there is none, or it has ended */
 	int command_start; /* closing it lets the command run */
-	int command_status;
+	int command_error; /* its errno comes from here if it cannot run */
 	bool stopping;
 	bool progress_shown;
+	bool useless; /* the command never ran: nobody wants the file */
 };
 
 /* ---- output file ---- */
@@ -58,6 +60,13 @@ static void make_name(char *dst, size_t size)
 	snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
 }
 
+static int cannot_create(const char *path, int error)
+{
+	fprintf(stderr, "tracectl: cannot create %s: %s%s\n", clean(path), strerror(error),
+		error == EEXIST ? " (--force overwrites it)" : "");
+	return -error;
+}
+
 /* With the caller's rights; never through a symbolic link, never into a pipe or device by name. */
 static int open_output(struct record *rec)
 {
@@ -73,22 +82,21 @@ static int open_output(struct record *rec)
 		fputs("tracectl: a trace is no text: redirect standard output\n", stderr);
 		return -EINVAL;
 	}
-	if (o->output)
-		snprintf(rec->path, sizeof(rec->path), "%s", o->output);
-	else
+	if (!o->output)
 		make_name(rec->path, sizeof(rec->path));
+	else if (strlen(o->output) < sizeof(rec->path))
+		strcpy(rec->path, o->output);
+	else
+		return cannot_create(o->output, ENAMETOOLONG);
 	rec->fd = open(rec->path, flags | (o->force ? 0 : O_EXCL), 0644);
-	if (rec->fd < 0) {
-		fprintf(stderr, "tracectl: cannot create %s: %s%s\n", rec->path, strerror(errno),
-			errno == EEXIST ? " (--force overwrites it)" : "");
-		return -errno;
-	}
+	if (rec->fd < 0)
+		return cannot_create(rec->path, errno);
 	if (fstat(rec->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		fprintf(stderr, "tracectl: %s is not a regular file\n", rec->path);
+		fprintf(stderr, "tracectl: %s is not a regular file\n", clean(rec->path));
 		return -EINVAL;
 	}
 	if (ftruncate(rec->fd, 0) < 0) {
-		fprintf(stderr, "tracectl: %s: %s\n", rec->path, strerror(errno));
+		fprintf(stderr, "tracectl: %s: %s\n", clean(rec->path), strerror(errno));
 		return -errno;
 	}
 	return 0;
@@ -96,7 +104,14 @@ static int open_output(struct record *rec)
 
 /* ---- the command ---- */
 
-static void run_command(char **argv, int start_fd)
+static void end_progress(struct record *rec)
+{
+	if (rec->progress_shown)
+		fputs("\r\033[K", stderr);
+	rec->progress_shown = false;
+}
+
+static void run_command(char **argv, int start_fd, int error_fd)
 {
 	sigset_t none;
 	char byte;
@@ -109,27 +124,48 @@ static void run_command(char **argv, int start_fd)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	execvp(argv[0], argv);
-	fprintf(stderr, "tracectl: cannot run %s: %s\n", argv[0], strerror(errno));
-	_exit(errno == ENOENT ? 127 : 126);
+	/* A pipe's buffer takes it whole; if not, the command has failed without a word. */
+	(void)!write(error_fd, &errno, sizeof(errno));
+	_exit(127);
+}
+
+/* The command has ended. Whether that was before it began: said. */
+static bool could_not_run(struct record *rec)
+{
+	int error;
+
+	if (read(rec->command_error, &error, sizeof(error)) != sizeof(error))
+		return false;
+	end_progress(rec);
+	fprintf(stderr, "tracectl: cannot run %s: %s\n", clean(rec->options.command[0]),
+		strerror(error));
+	return true;
 }
 
 /* Forked before the session starts, so that its pid can be the filter. */
 static int prepare_command(struct record *rec)
 {
-	int pipe_fds[2];
+	int start[2], error[2];
 
 	if (!rec->options.command)
 		return 0;
-	if (pipe2(pipe_fds, O_CLOEXEC) < 0)
+	if (pipe2(start, O_CLOEXEC) < 0)
 		return -errno;
+	if (pipe2(error, O_CLOEXEC) < 0) {
+		close(start[0]);
+		close(start[1]);
+		return -errno;
+	}
 	fflush(NULL);
 	rec->command = fork();
 	if (rec->command == 0) {
-		close(pipe_fds[1]);
-		run_command(rec->options.command, pipe_fds[0]);
+		close(start[1]);
+		run_command(rec->options.command, start[0], error[1]);
 	}
-	close(pipe_fds[0]);
-	rec->command_start = pipe_fds[1];
+	close(start[0]);
+	close(error[1]);
+	rec->command_start = start[1];
+	rec->command_error = error[0];
 	if (rec->command < 0) {
 		rec->command = 0;
 		return -errno;
@@ -170,7 +206,7 @@ static int start_session(struct record *rec, char *line)
 	const struct record_options *o = &rec->options;
 	Request req = REQUEST__INIT;
 	StartRequest start = START_REQUEST__INIT;
-	char err[512], clean[600];
+	char err[512];
 	Reply *reply;
 	int r;
 
@@ -205,12 +241,12 @@ static int start_session(struct record *rec, char *line)
 	else
 		snprintf(err, sizeof(err), "tracerd: %s", strerror(-r));
 	if (r < 0) {
-		text_printable(clean, sizeof(clean), err, strlen(err));
-		fprintf(stderr, "tracectl: %s\n", clean);
+		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
 	if (!o->quiet)
-		record_print_started(reply->started, rec->path, o->duration_ns != 0 || o->command);
+		record_print_started(reply->started, clean(rec->path),
+				     o->duration_ns != 0 || o->command);
 	reply__free_unpacked(reply, NULL);
 	return 0;
 }
@@ -242,20 +278,16 @@ static bool on_signal(struct record *rec)
 			ask_to_stop(rec);
 			continue;
 		}
-		if (rec->command &&
-		    waitpid(rec->command, &rec->command_status, WNOHANG) == rec->command) {
+		if (rec->command && waitpid(rec->command, NULL, WNOHANG) == rec->command) {
 			rec->command = 0;
+			if (could_not_run(rec)) {
+				rec->useless = true;
+				return true;
+			}
 			ask_to_stop(rec);
 		}
 	}
 	return false;
-}
-
-static void end_progress(struct record *rec)
-{
-	if (rec->progress_shown)
-		fputs("\r\033[K", stderr);
-	rec->progress_shown = false;
 }
 
 /*
@@ -273,7 +305,7 @@ static int on_message(struct record *rec, struct client_message *msg, int *statu
 			return 0;
 		end_progress(rec);
 		fprintf(stderr, "tracectl: cannot write %s: %s; what was written before is good\n",
-			rec->path, strerror(-r));
+			clean(rec->path), strerror(-r));
 		return r;
 	}
 	if (msg->reply->progress) {
@@ -283,19 +315,15 @@ static int on_message(struct record *rec, struct client_message *msg, int *statu
 		bool lost;
 
 		end_progress(rec);
-		lost = record_print_stopped(msg->reply->stopped, rec->path, rec->bytes,
+		lost = record_print_stopped(msg->reply->stopped, clean(rec->path), rec->bytes,
 					    rec->options.quiet);
 		*status = lost ? EXIT_LOSS : EXIT_OK;
 		if (msg->reply->stopped->reason && msg->reply->stopped->reason[0])
 			*status = EXIT_FAILED;
 		return 1;
 	} else if (msg->reply->error && msg->reply->error->message) {
-		char clean[512];
-
 		end_progress(rec);
-		text_printable(clean, sizeof(clean), msg->reply->error->message,
-			       strlen(msg->reply->error->message));
-		fprintf(stderr, "tracectl: %s\n", clean);
+		fprintf(stderr, "tracectl: %s\n", clean(msg->reply->error->message));
 	}
 	return 0;
 }
@@ -315,7 +343,7 @@ static int read_daemon(struct record *rec, int *status)
 		end_progress(rec);
 		fprintf(stderr, "tracectl: %s; %s holds what came before and can be opened\n",
 			r == -EPIPE ? "tracerd is gone" : "tracerd does not speak the protocol",
-			rec->path);
+			clean(rec->path));
 		*status = EXIT_DAEMON_GONE;
 		return 1;
 	}
@@ -337,7 +365,9 @@ static int run(struct record *rec)
 			return EXIT_FAILED;
 		if (fds[1].revents && on_signal(rec)) {
 			end_progress(rec);
-			fprintf(stderr, "tracectl: interrupted; %s lacks its end\n", rec->path);
+			if (!rec->useless)
+				fprintf(stderr, "tracectl: interrupted; %s lacks its end\n",
+					clean(rec->path));
 			return EXIT_FAILED;
 		}
 		if (!fds[0].revents)
@@ -376,11 +406,11 @@ static int list_events(void)
 
 	req.sources = &ask;
 	if (client_open(&client, err, sizeof(err)) < 0) {
-		fprintf(stderr, "tracectl: %s\n", err);
+		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return EXIT_FAILED;
 	}
 	if (client_ask(client, &req, &reply, err, sizeof(err)) < 0) {
-		fprintf(stderr, "tracectl: %s\n", err);
+		fprintf(stderr, "tracectl: %s\n", clean(err));
 		client_close(client);
 		return EXIT_FAILED;
 	}
@@ -394,7 +424,7 @@ static int list_events(void)
 
 int cmd_record(int argc, char **argv)
 {
-	struct record rec = { .fd = -1, .signal_fd = -1, .command_start = -1 };
+	struct record rec = { .fd = -1, .signal_fd = -1, .command_start = -1, .command_error = -1 };
 	char *line = command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
@@ -413,7 +443,7 @@ int cmd_record(int argc, char **argv)
 		goto done;
 	}
 	if (client_open(&rec.client, err, sizeof(err)) < 0) {
-		fprintf(stderr, "tracectl: %s\n", err);
+		fprintf(stderr, "tracectl: %s\n", clean(err));
 		goto done;
 	}
 	if (open_output(&rec) < 0)
@@ -431,9 +461,13 @@ done:
 		kill(rec.command, SIGKILL); /* it never ran */
 	client_close(rec.client);
 	if (rec.fd >= 0 && rec.fd != STDOUT_FILENO && close(rec.fd) < 0 && status != EXIT_FAILED) {
-		fprintf(stderr, "tracectl: %s: %s\n", rec.path, strerror(errno));
+		fprintf(stderr, "tracectl: %s: %s\n", clean(rec.path), strerror(errno));
 		status = EXIT_FAILED;
 	}
+	if (rec.useless && rec.fd != STDOUT_FILENO)
+		unlink(rec.path);
+	if (rec.command_error >= 0)
+		close(rec.command_error);
 	if (rec.command > 0 && rec.command_start < 0)
 		(void)waitpid(rec.command, NULL, WNOHANG);
 	if (rec.signal_fd >= 0)

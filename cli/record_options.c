@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <getopt.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "clean.h"
 #include "text.h"
 
 #define MAX_DURATION_NS (30ull * 24 * 3600 * 1000000000ull)
@@ -49,7 +51,7 @@ enum { OPT_NO = 256, OPT_PERIOD, OPT_COUNTERS, OPT_COMM, OPT_CGROUP, OPT_HELP };
 
 static int bad(const char *what, const char *value, const char *want)
 {
-	fprintf(stderr, "tracectl: %s '%s': %s\n", what, value, want);
+	fprintf(stderr, "tracectl: %s '%s': %s\n", what, clean(value), want);
 	return -EINVAL;
 }
 
@@ -70,6 +72,8 @@ static int parse_pids(char *list, struct record_options *o)
 
 		if (text_u64(s, 1, INT32_MAX, &pid) < 0)
 			return bad("--pid", s, "not a process id");
+		if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+			return bad("--pid", s, "no such process");
 		if (o->n_pids == MAX_PIDS)
 			return bad("--pid", s, "at most 64 processes");
 		o->pids[o->n_pids++] = (uint32_t)pid;

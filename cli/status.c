@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clean.h"
 #include "client.h"
 #include "command.h"
 #include "json.h"
-#include "text.h"
 
 static int usage(FILE *out, int status)
 {
@@ -23,17 +23,6 @@ static int usage(FILE *out, int status)
 	      "Exit status: 0, 1 no answer, 2 usage.\n",
 	      out);
 	return status;
-}
-
-/* Into one of a few static buffers: enough for one printf. */
-static const char *clean(const char *s)
-{
-	static char buffers[4][512];
-	static unsigned next;
-	char *dst = buffers[next++ % 4];
-
-	text_printable(dst, sizeof(buffers[0]), s ? s : "", s ? strlen(s) : 0);
-	return dst;
 }
 
 /* ---- text ---- */
