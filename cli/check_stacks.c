@@ -138,15 +138,15 @@ static uint64_t mapping_name(struct trace_check *c, const Mapping *m)
 
 	for (size_t i = 0; i < m->n_path_string_ids; i++) {
 		const struct check_entry *e = check_ref(c, I_MAPPING_PATH, m->path_string_ids[i]);
-		const struct path *p = e && e->ref != NO_REF ? &paths[e->ref] : NULL;
-		size_t n = p ? p->len : 0;
+		const char *text = e && e->ref != NO_REF ? paths[e->ref].text : NULL;
+		size_t n = text ? paths[e->ref].len : 0;
 
-		if (len < sizeof(name) && (i > 0 || n == 0 || p->text[0] != '/'))
+		if (len < sizeof(name) && (i > 0 || !text || text[0] != '/'))
 			name[len++] = '/';
 		if (n > sizeof(name) - len)
 			n = sizeof(name) - len;
-		if (n)
-			memcpy(name + len, p->text, n);
+		if (text)
+			memcpy(name + len, text, n);
 		len += n;
 	}
 	return hash_bytes(name, len, CONTENT_SEED);
