@@ -313,11 +313,14 @@ static int write_entries(struct proc_encoder *e)
 	for (unsigned i = 0; i < e->n_entries && r == 0; i++) {
 		struct entry *entry = &e->entries[i];
 
-		if (entry->process.cmdline_len)
-			entry->process.cmdline = (char *)e->cmdlines.data + entry->cmdline_at;
-		if (entry->whole)
+		if (entry->whole) {
+			entry->process.cmdline =
+				entry->process.cmdline_len
+					? (char *)e->cmdlines.data + entry->cmdline_at
+					: NULL;
 			r = proc_tree_add_process(e->tree, entry->time_ns, &entry->process,
 						  entry->n_events);
+		}
 		if (r == 0)
 			r = proc_tree_add_thread(e->tree, entry->time_ns, &entry->thread);
 	}
