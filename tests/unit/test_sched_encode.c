@@ -402,6 +402,28 @@ START_TEST(a_full_array_is_written_before_the_next_flush)
 }
 END_TEST
 
+/* A hidden switch takes two places at once. */
+START_TEST(there_is_room_for_a_hidden_switch_at_the_end)
+{
+	size_t n = 0;
+
+	put_switch(0, 0, 1, 2);
+	for (unsigned i = 1; i <= MAX_KEPT - 1; i++)
+		put_switch(0, 10 * i, 2, 2);
+	put_switch(0, 1000000, 7, 2);
+	put_switch(0, 1000010, 8, 2);
+	flush(true);
+	written_read(&w);
+	for (size_t i = 0; i < written_count(&w, SEQ_FTRACE); i++) {
+		ck_assert_uint_le(bundle(i)->compact_sched->n_switch_timestamp, MAX_KEPT);
+		n += bundle(i)->compact_sched->n_switch_timestamp;
+	}
+	ck_assert_uint_eq(n, MAX_KEPT - 1 + 4);
+	assert_account();
+	written_assert_good(&w);
+}
+END_TEST
+
 START_TEST(interrupts_and_power_are_whole_events)
 {
 	const FtraceEventBundle *b;
@@ -457,6 +479,7 @@ END_TEST
 START_TEST(a_hidden_switch_lies_between_its_neighbours_whatever_the_clock_says)
 {
 	static const uint64_t arrivals[] = { 0, 1, UINT64_MAX };
+	const FtraceEventBundle__CompactSched *c;
 
 	put_switch(0, 0, 1, 2);
 	for (unsigned i = 0; i < 3; i++) {
@@ -465,8 +488,14 @@ START_TEST(a_hidden_switch_lies_between_its_neighbours_whatever_the_clock_says)
 		ev.prev_arrival = arrivals[i];
 		encode(&ev.hdr);
 	}
-	put_switch(0, 30, 555, 2); /* at the very moment of the one before */
+	put_switch(0, 30, 555, 3); /* at the very moment of the one before */
 	flush(true);
+	c = bundle(0)->compact_sched;
+	ck_assert_uint_eq(c->n_switch_next_pid, 8);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_int_eq(c->switch_next_pid[2 * i], 100 + (int)i);
+	ck_assert_int_eq(c->switch_next_pid[6], 555);
+	ck_assert_int_eq(c->switch_next_pid[7], 3);
 	assert_account();
 	written_assert_good(&w);
 }
@@ -558,6 +587,7 @@ int main(void)
 	tcase_add_test(tc, what_was_kept_at_a_drop_begins_with_a_whole_event);
 	tcase_add_test(tc, a_drop_in_the_middle_of_a_flush_is_noticed);
 	tcase_add_test(tc, a_full_array_is_written_before_the_next_flush);
+	tcase_add_test(tc, there_is_room_for_a_hidden_switch_at_the_end);
 	tcase_add_test(tc, interrupts_and_power_are_whole_events);
 	tcase_add_test(tc, a_switch_that_the_kernel_hid_is_written_where_the_thread_arrived);
 	tcase_add_test(tc, a_hidden_switch_lies_between_its_neighbours_whatever_the_clock_says);
