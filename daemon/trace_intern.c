@@ -26,6 +26,8 @@ void trace_intern_forget(struct trace_sequence_state *s)
 {
 	if (s->ids)
 		hash_clear(s->ids);
+	if (s->frames)
+		memset(s->frames, 0, RECENT_FRAMES * sizeof(*s->frames));
 	memset(s->next_iid, 0, sizeof(s->next_iid));
 	s->pending.len = 0;
 }
@@ -194,8 +196,8 @@ static uint64_t intern_late_name(struct trace_writer *w, enum trace_sequence seq
 	return trace_intern_string(w, seq, INTERN_FUNCTION, name, (size_t)n);
 }
 
-uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
-			    const struct location *loc)
+static uint64_t intern_frame(struct trace_writer *w, enum trace_sequence seq,
+			     const struct location *loc)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
 	struct {
@@ -221,6 +223,26 @@ uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
 	msg.kind = loc->kind;
 	if (!msg.function_name_id || !msg.mapping_id || !add(s, FIELD_FRAME, &msg.base))
 		return forget(s, FIELD_FRAME, &key, sizeof(key));
+	return iid;
+}
+
+uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
+			    const struct location *loc)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	struct recent_frame *recent;
+	uint64_t iid;
+
+	if (!s->frames)
+		s->frames = calloc(RECENT_FRAMES, sizeof(*s->frames));
+	if (!s->frames || !loc->ready) /* it gets another name, and id, when it is */
+		return intern_frame(w, seq, loc);
+	recent = &s->frames[loc->id % RECENT_FRAMES];
+	if (recent->location == loc->id)
+		return recent->iid;
+	iid = intern_frame(w, seq, loc);
+	if (iid)
+		*recent = (struct recent_frame){ .location = loc->id, .iid = iid };
 	return iid;
 }
 
@@ -282,5 +304,6 @@ uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq,
 	msg.iid = iid;
 	msg.cpu = cpu;
 	msg.mode = (int32_t)key[1];
-	return add(s, FIELD_EXECUTION, &msg.base) ? iid : forget(s, FIELD_EXECUTION, key, sizeof(key));
+	return add(s, FIELD_EXECUTION, &msg.base) ? iid
+						  : forget(s, FIELD_EXECUTION, key, sizeof(key));
 }

@@ -61,6 +61,7 @@ void trace_writer_free(struct trace_writer *w)
 		buf_done(&w->sequences[i].pending);
 		buf_done(&w->sequences[i].defaults);
 		hash_free(w->sequences[i].ids);
+		free(w->sequences[i].frames);
 	}
 	trace_tracks_done(w);
 	buf_done(&w->bulk.packets);

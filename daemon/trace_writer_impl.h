@@ -16,6 +16,12 @@
 
 #define INTERN_KINDS 64 /* field numbers of InternedData that we use are below */
 
+/* Frames interned lately, by the id of their location: most of a stack is found here. */
+#define RECENT_FRAMES 8192
+struct recent_frame {
+	uint64_t location, iid; /* location 0: free */
+};
+
 struct trace_sequence_state {
 	bool cleared;	     /* the generation's first packet has been put */
 	bool lost;	     /* a block of it was dropped since its last packet */
@@ -23,6 +29,7 @@ struct trace_sequence_state {
 	struct buf defaults; /* a packed TracePacketDefaults, or empty */
 	struct hash *ids;    /* kind + content -> iid; NULL until used */
 	uint64_t next_iid[INTERN_KINDS];
+	struct recent_frame *frames; /* RECENT_FRAMES; NULL until used */
 };
 
 struct trace_block {

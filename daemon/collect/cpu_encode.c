@@ -6,6 +6,9 @@
  * process table still knows the mappings. Names may come later, from the
  * symbolizer's worker: until then the sample waits, in order, within bounds of
  * time and number; then it goes out with "[module+0x...]" frames.
+ *
+ * Most samples of a busy thread have a stack that was written before: those are
+ * known by a hash of their addresses, and cost neither of the two.
  */
 #include "cpu_encode.h"
 
@@ -13,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "clock.h"
 #include "cpu_events.h"
 #include "cpus.h"
+#include "hash.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 #include "trace_writer.h"
@@ -29,13 +34,25 @@
 /* Sampling more often than this tells about the sampler. */
 #define MAX_FREQ_HZ 20000
 
+/* Remembered stacks, a power of two: 200 KB. */
+#define KNOWN_STACKS 4096
+
+/* Two hashes of the addresses with independent seeds: 128 bits never meet by chance. */
+struct known_stack {
+	uint64_t hash[2];
+	uint64_t maps_version; /* of the process; 0: entry is free */
+	uint64_t callstack_iid;
+	unsigned generation; /* of the writer */
+};
+
 struct sample {
 	struct sample *next;
 	uint64_t time_ns;
 	uint32_t tgid, tid;
 	uint16_t cpu;
 	bool in_kernel;
-	unsigned n; /* locations, outermost first */
+	struct known_stack stack; /* callstack_iid 0: it is not known yet */
+	unsigned n;		  /* locations, outermost first; none when the stack is known */
 	struct location *locations[];
 };
 
@@ -46,6 +63,8 @@ struct cpu_encoder {
 	struct cpu_sampling sampling;
 	struct sample *first, *last; /* waiting, in order of arrival */
 	unsigned n_waiting;
+	uint64_t seeds[2];
+	struct known_stack known[KNOWN_STACKS];
 };
 
 int cpu_sampling_plan(const struct trace_config *config, struct cpu_sampling *ret)
@@ -92,6 +111,11 @@ int cpu_encoder_new(const struct encoder_env *env, void **ret_encoder)
 	e->writer = env->writer;
 	e->processes = env->processes;
 	e->symbolizer = env->symbolizer;
+	/* A program that chooses its addresses must not choose a hash. */
+	if (getrandom(e->seeds, sizeof(e->seeds), 0) != sizeof(e->seeds)) {
+		r = -errno;
+		goto fail;
+	}
 	r = cpu_sampling_plan(env->config, &e->sampling);
 	if (r < 0)
 		goto fail;
@@ -151,14 +175,63 @@ static bool add_location(struct sample *s, struct location *loc)
 	return true;
 }
 
+static struct known_stack *known_slot(struct cpu_encoder *e, const struct known_stack *stack)
+{
+	return &e->known[stack->hash[0] & (KNOWN_STACKS - 1)];
+}
+
+static bool same_stack(const struct known_stack *a, const struct known_stack *b)
+{
+	return a->hash[0] == b->hash[0] && a->hash[1] == b->hash[1] &&
+	       a->maps_version == b->maps_version && a->generation == b->generation;
+}
+
+/* What identifies the stack of `ev`, and its id if it was written before. */
+static void recognize(struct cpu_encoder *e, const struct cpu_sample_event *ev,
+		      struct known_stack *ret)
+{
+	size_t len = ((size_t)ev->n_kernel + ev->n_user) * sizeof(ev->ips[0]);
+	const struct known_stack *known;
+
+	*ret = (struct known_stack){
+		.maps_version = process_table_maps_version(e->processes, ev->hdr.tgid),
+		.generation = trace_writer_generation(e->writer),
+	};
+	for (int i = 0; i < 2; i++)
+		ret->hash[i] = hash_bytes(ev->ips, len, e->seeds[i] ^ ev->n_kernel);
+	known = known_slot(e, ret);
+	if (ret->maps_version && same_stack(known, ret))
+		ret->callstack_iid = known->callstack_iid;
+}
+
 /* Outermost first, as the trace wants it: the user's frames from the far end, then the kernel's. */
+static bool locate_stack(struct cpu_encoder *e, const struct cpu_sample_event *ev, struct sample *s)
+{
+	const __u64 *user = ev->ips + ev->n_kernel;
+	bool ok = true;
+
+	for (unsigned i = ev->n_user; i-- > 0 && ok;)
+		ok = add_location(
+			s, process_table_locate(e->processes, s->tgid, call_site(user[i], i == 0)));
+	for (unsigned i = ev->n_kernel; i-- > 0 && ok;)
+		ok = add_location(
+			s, symbolizer_locate_kernel(e->symbolizer, call_site(ev->ips[i], i == 0)));
+	return ok;
+}
+
 static struct sample *sample_new(struct cpu_encoder *e, const struct cpu_sample_event *ev)
 {
+	struct known_stack stack;
 	unsigned n = (unsigned)ev->n_kernel + ev->n_user;
-	const __u64 *user = ev->ips + ev->n_kernel;
-	struct sample *s = calloc(1, sizeof(*s) + n * sizeof(s->locations[0]));
-	bool ok = s != NULL;
+	struct sample *s;
 
+	recognize(e, ev, &stack);
+	/* Behind others it would wait, and its id could go down with a dropped block. */
+	if (e->first)
+		stack.callstack_iid = 0;
+	if (stack.callstack_iid)
+		n = 0;
+	s = calloc(1, sizeof(*s) + n * sizeof(s->locations[0]));
 	if (!s)
 		return NULL;
 	s->time_ns = ev->hdr.time_ns;
@@ -166,13 +239,8 @@ static struct sample *sample_new(struct cpu_encoder *e, const struct cpu_sample_
 	s->tid = ev->hdr.tid;
 	s->cpu = ev->hdr.cpu;
 	s->in_kernel = ev->in_kernel;
-	for (unsigned i = ev->n_user; i-- > 0 && ok;)
-		ok = add_location(
-			s, process_table_locate(e->processes, s->tgid, call_site(user[i], i == 0)));
-	for (unsigned i = ev->n_kernel; i-- > 0 && ok;)
-		ok = add_location(
-			s, symbolizer_locate_kernel(e->symbolizer, call_site(ev->ips[i], i == 0)));
-	if (!ok) {
+	s->stack = stack;
+	if (n && !locate_stack(e, ev, s)) {
 		sample_free(s);
 		return NULL;
 	}
@@ -187,20 +255,32 @@ static bool sample_ready(const struct sample *s)
 	return true;
 }
 
-static int sample_write(struct cpu_encoder *e, const struct sample *s)
+static uint64_t intern_stack(struct cpu_encoder *e, struct sample *s)
 {
 	uint64_t frames[CPU_MAX_FRAMES];
-	TracePacket pkt = TRACE_PACKET__INIT;
-	StackSample msg = STACK_SAMPLE__INIT;
+	bool ready = sample_ready(s);
 
 	for (unsigned i = 0; i < s->n; i++) {
 		frames[i] = trace_intern_frame(e->writer, SEQ_SAMPLES, s->locations[i]);
 		if (!frames[i])
-			return -ENOMEM;
+			return 0;
 	}
+	s->stack.callstack_iid = trace_intern_callstack(e->writer, SEQ_SAMPLES, frames, s->n);
+	s->stack.generation = trace_writer_generation(e->writer);
+	/* With names still missing it would stay without them for good. */
+	if (ready && s->stack.maps_version && s->stack.callstack_iid)
+		*known_slot(e, &s->stack) = s->stack;
+	return s->stack.callstack_iid;
+}
+
+static int sample_write(struct cpu_encoder *e, struct sample *s)
+{
+	TracePacket pkt = TRACE_PACKET__INIT;
+	StackSample msg = STACK_SAMPLE__INIT;
+
 	msg.has_callstack_iid = msg.has_task_context_iid = msg.has_execution_context_iid = 1;
 	msg.has_primary_weight = 1;
-	msg.callstack_iid = trace_intern_callstack(e->writer, SEQ_SAMPLES, frames, s->n);
+	msg.callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid;
 	msg.task_context_iid = trace_intern_task(e->writer, SEQ_SAMPLES, s->tgid, s->tid);
 	msg.execution_context_iid =
 		trace_intern_execution(e->writer, SEQ_SAMPLES, s->cpu, s->in_kernel);

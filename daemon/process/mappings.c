@@ -29,7 +29,8 @@ struct mappings {
 	struct mappings_budget *budget;
 	struct list sorted, recent;
 	size_t hit; /* index in `sorted` of the last one found */
-	bool full;  /* MAPPINGS_MAX was reached: a block at the edge would merge all the time */
+	uint64_t version;
+	bool full; /* MAPPINGS_MAX was reached: a block at the edge would merge all the time */
 };
 
 static void hold_module(struct module *module)
@@ -74,6 +75,18 @@ static void list_done(struct mappings *m, struct list *l)
 	*l = (struct list){ 0 };
 }
 
+static uint64_t next_version(void)
+{
+	static uint64_t last;
+
+	return ++last;
+}
+
+uint64_t mappings_version(const struct mappings *m)
+{
+	return m->version;
+}
+
 struct mappings *mappings_new(struct mappings_budget *budget)
 {
 	struct mappings *m = calloc(1, sizeof(*m));
@@ -82,6 +95,7 @@ struct mappings *mappings_new(struct mappings_budget *budget)
 		return NULL;
 	m->refs = 1;
 	m->budget = budget;
+	m->version = next_version();
 	return m;
 }
 
@@ -269,6 +283,7 @@ int mappings_set(struct mappings **block, const struct mapping *add)
 		return r;
 	l->at[l->n++] = *add;
 	hold_module(add->module);
+	m->version = next_version();
 	return 0;
 }
 

@@ -279,6 +279,15 @@ int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc,
 	return 0;
 }
 
+uint64_t process_table_maps_version(const struct process_table *pt, uint32_t tgid)
+{
+	const struct proc *p = process_table_proc((struct process_table *)pt, tgid);
+
+	if (!p || !p->maps || p->maps_state != MAPS_KNOWN || p->maps_lost)
+		return 0;
+	return mappings_version(p->maps);
+}
+
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc)
 {
 	struct module *module = NULL;

@@ -80,6 +80,13 @@ bool process_table_descends(const struct process_table *pt, uint32_t tgid, const
  */
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc);
 
+/*
+ * While this number stays, so does what process_table_locate() says of the
+ * process, and another process with the same number has the same mappings. 0:
+ * no such promise, ask each time.
+ */
+uint64_t process_table_maps_version(const struct process_table *pt, uint32_t tgid);
+
 /* About once a second: forgets what is gone. */
 void process_table_collect(struct process_table *pt, uint64_t now_ns);
 /* Nobody records: lets go of everything. The next scan finds it again. */
