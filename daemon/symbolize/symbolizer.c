@@ -42,6 +42,11 @@
 #define MAX_BASENAME 255 /* bytes, NAME_MAX */
 #define MAX_VDSO     (64u << 10)
 
+/* Stacks of the kernel meet in few places; a power of two. */
+#define RECENT_KERNEL 4096
+/* An address without a name is asked for again after this: kallsyms may have grown. */
+#define RECENT_NS (60 * NS_PER_SEC)
+
 struct symbolizer {
 	struct modules *modules;
 	struct location_store *locations;
@@ -54,6 +59,13 @@ struct symbolizer {
 	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
 	bool kallsyms_tried;
 	struct code_module *kernel, *vdso;
+
+	/* Kernel addresses asked for lately; each location is held. */
+	struct {
+		uint64_t addr;
+		struct location *loc;
+	} recent[RECENT_KERNEL];
+	uint64_t recent_ns; /* of the last time it was emptied */
 
 	uint64_t n_files_failed, n_over_cap;
 };
@@ -402,18 +414,31 @@ struct location *symbolizer_locate(struct symbolizer *sym, struct module *module
 	return &e->pub;
 }
 
+static void forget_recent(struct symbolizer *sym)
+{
+	for (size_t i = 0; i < RECENT_KERNEL; i++) {
+		if (sym->recent[i].loc)
+			location_release(sym->recent[i].loc);
+		sym->recent[i].loc = NULL;
+	}
+	sym->recent_ns = boot_ns();
+}
+
 static bool find_kernel_symbol(struct symbolizer *sym, uint64_t addr, struct kallsyms_symbol *ret)
 {
 	load_kallsyms(sym);
 	if (!sym->kallsyms)
 		return false;
-	return kallsyms_find(sym->kallsyms, addr, ret) ||
-	       (kallsyms_reload(sym->kallsyms, boot_ns()) &&
-		kallsyms_find(sym->kallsyms, addr, ret));
+	if (kallsyms_find(sym->kallsyms, addr, ret))
+		return true;
+	if (!kallsyms_reload(sym->kallsyms, boot_ns()))
+		return false;
+	forget_recent(sym);
+	return kallsyms_find(sym->kallsyms, addr, ret);
 }
 
 /* One location for each function: where in it does not matter to anybody yet. */
-struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr)
+static struct location *locate_kernel(struct symbolizer *sym, uint64_t addr)
 {
 	struct kallsyms_symbol s = { 0 };
 	struct code_module *m = sym->kernel;
@@ -444,6 +469,24 @@ struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr)
 	return &e->pub;
 }
 
+struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr)
+{
+	size_t i = (addr ^ addr >> 12) & (RECENT_KERNEL - 1);
+	struct location *loc;
+
+	if (sym->recent[i].loc && sym->recent[i].addr == addr)
+		return sym->recent[i].loc;
+	loc = locate_kernel(sym, addr);
+	if (!loc)
+		return NULL;
+	location_hold(loc);
+	if (sym->recent[i].loc)
+		location_release(sym->recent[i].loc);
+	sym->recent[i].addr = addr;
+	sym->recent[i].loc = loc;
+	return loc;
+}
+
 /* ---- housekeeping ---- */
 
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
@@ -452,6 +495,8 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 
 	files_client_collect(sym->client, now_ns);
 	ask(sym);
+	if (now_ns > sym->recent_ns + RECENT_NS)
+		forget_recent(sym);
 	crowded = modules_collect(sym->modules, now_ns);
 	location_store_trim(sym->locations, crowded ? 0 : MAX_UNUSED_LOCATIONS);
 }
