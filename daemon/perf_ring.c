@@ -21,7 +21,8 @@ struct perf_ring {
 	uint64_t n_lost_records; /* told by PERF_RECORD_LOST */
 	bool reads_lost;
 	bool is_borrowed;	 /* the mapping is the caller's */
-	uint8_t record[1 << 16]; /* header.size is 16 bits: a record that wraps is joined here */
+	/* header.size is 16 bits: a record that wraps is joined here */
+	_Alignas(8) uint8_t record[1 << 16];
 };
 
 static int map_pages(struct perf_ring *ring, size_t n_pages)
