@@ -9,6 +9,7 @@
 #include "control_server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +27,12 @@
 #define MAX_CLIENTS_PER_USER 4
 #define MAX_ERRORS	     3
 #define STALL_NS	     (30 * NS_PER_SEC)
+#define DRAIN_POLL_MS	     10
 #define READ_CHUNK	     4096
 #define MAX_GROUPS	     256
+
+/* Beside a full queue of trace. Whoever lets more replies wait asks without reading. */
+#define MAX_WAITING_REPLIES (2 * FRAME_MAX_REPLY)
 
 /* Bytes of a trace go out in frames no larger than a reply may be. */
 #define TRACE_FRAME_MAX FRAME_MAX_REPLY
@@ -57,6 +62,11 @@ struct control_server {
 	size_t n_clients;
 };
 
+static int open_reserve(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 int control_server_new(const struct control_server_env *env, struct control_server **ret)
 {
 	struct control_server *s = calloc(1, sizeof(*s));
@@ -65,7 +75,7 @@ int control_server_new(const struct control_server_env *env, struct control_serv
 		return -ENOMEM;
 	s->env = *env;
 	s->listen_fd = -1;
-	s->reserve_fd = dup(STDERR_FILENO);
+	s->reserve_fd = open_reserve();
 	*ret = s;
 	return 0;
 }
@@ -160,12 +170,19 @@ static void send_some(struct control_client *c)
 	(void)event_source_set(c->source, EPOLLIN | (c->out.len ? EPOLLOUT : 0));
 }
 
+static size_t n_waiting(const struct control_client *c)
+{
+	return c->out.len - c->out_pos;
+}
+
 static int queue(struct control_client *c, enum frame_type type, const void *data, size_t len)
 {
 	int r;
 
 	if (c->dead)
 		return -EPIPE;
+	if (c->out.len == 0)
+		c->progress_ns = boot_ns(); /* nothing waited until now */
 	r = frame_append(&c->out, type, data, (uint32_t)len);
 	if (r == 0)
 		send_some(c);
@@ -179,7 +196,9 @@ int control_client_trace(void *client, const void *data, size_t len, bool essent
 	const uint8_t *p = data;
 	int r = 0;
 
-	if (c->out.len - c->out_pos + len > limit)
+	if (c->dead)
+		return -EPIPE;
+	if (n_waiting(c) + len > limit)
 		return -EAGAIN;
 	while (len > 0 && r == 0) {
 		size_t n = len < TRACE_FRAME_MAX ? len : TRACE_FRAME_MAX;
@@ -199,6 +218,10 @@ int control_client_reply(struct control_client *c, const Reply *reply)
 
 	if (len > FRAME_MAX_REPLY)
 		return -EMSGSIZE;
+	if (n_waiting(c) + len > 2 * c->server->env.queue_bytes + MAX_WAITING_REPLIES) {
+		c->dead = true;
+		return -EPIPE;
+	}
 	data = malloc(len ? len : 1);
 	if (!data)
 		return -ENOMEM;
@@ -418,7 +441,7 @@ static void say_no_more_fds(struct control_server *s)
 	fd = accept4(s->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0)
 		refuse(fd, EMFILE, "tracerd has no free file descriptors: raise LimitNOFILE");
-	s->reserve_fd = dup(STDERR_FILENO);
+	s->reserve_fd = open_reserve();
 }
 
 static int on_listen(void *ctx, uint32_t events)
@@ -451,8 +474,12 @@ int control_server_adopt(struct control_server *s, int fd)
 	socklen_t len = sizeof(cred);
 
 	/* Across a socketpair this is who made it: the parent. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
-		return -errno;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
+		int r = -errno;
+
+		close(fd);
+		return r;
+	}
 	return add_client(s, fd, &cred);
 }
 
@@ -460,24 +487,37 @@ void control_server_tick(struct control_server *s, uint64_t now_ns)
 {
 	for (struct control_client *c = s->clients, *next; c; c = next) {
 		next = c->next;
-		if (c->out.len == 0 || now_ns < c->progress_ns + STALL_NS)
+		if (c->out.len && now_ns >= c->progress_ns + STALL_NS)
+			log_warn("dropped the client with pid %d: it has read nothing for 30 s",
+				 (int)c->pid);
+		else if (!c->dead)
 			continue;
-		log_warn("dropped the client with pid %d: it has read nothing for 30 s",
-			 (int)c->pid);
 		client_drop(c);
 	}
+}
+
+/* Sends what the sockets take. Returns a client that would take more later, or NULL. */
+static struct control_client *send_to_all(struct control_server *s)
+{
+	struct control_client *waiting = NULL;
+
+	for (struct control_client *c = s->clients; c; c = c->next) {
+		send_some(c);
+		if (c->out.len && !c->dead)
+			waiting = c;
+	}
+	return waiting;
 }
 
 void control_server_drain(struct control_server *s, int timeout_ms)
 {
 	uint64_t deadline = boot_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct control_client *c;
 
-	for (struct control_client *c = s->clients; c; c = c->next) {
-		while (c->out.len && !c->dead && boot_ns() < deadline) {
-			struct pollfd p = { .fd = c->fd, .events = POLLOUT };
+	/* One that does not read must not use up the time of those that do. */
+	while ((c = send_to_all(s)) != NULL && boot_ns() < deadline) {
+		struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 
-			if (poll(&p, 1, 50) > 0)
-				send_some(c);
-		}
+		(void)poll(&p, 1, DRAIN_POLL_MS);
 	}
 }
