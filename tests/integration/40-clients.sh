@@ -84,6 +84,8 @@ check "and lost nothing to the silent one" \
 after_kb=$(anon_kb)
 echo "memory: $before_kb KiB before, $after_kb KiB with a silent client"
 check "the daemon's memory is bounded" [ $((after_kb - before_kb)) -lt 24576 ]
+# Its output stays open when the next one is started.
+# shellcheck disable=SC2034
 exec {stalled_out}<&"${COPROC[0]}"
 
 AT=second start_tracerd --config "$T/tracerd.conf"

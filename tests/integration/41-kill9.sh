@@ -8,9 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/leaks.sh"
 
-RANDOM=${SEED-815}
 KILLS=${KILLS-50}
-FILE=$T/killed.perfetto-trace
 
 # Something that is traced all the time, and knows what its result must be.
 head -c 300000 /dev/urandom >"$T/data"
@@ -27,6 +25,10 @@ work() {
 }
 spawn work
 
+# ---- a kill ----
+
+# $D is the directory of one of two loops, which run side by side.
+
 pause() { # at most 0.2 s
 	sleep "0.$(printf %03d $((RANDOM % 200)))"
 }
@@ -37,7 +39,7 @@ problem() {
 }
 
 start_private() {
-	"$O/tracectl" --private record -q -d 60s -o "$FILE" 2>"$T/err" &
+	"$O/tracectl" --private record -q -d 60s -o "$FILE" 2>"$D/err" &
 	client=$!
 	has_child() {
 		daemon=$(children $client)
@@ -47,42 +49,44 @@ start_private() {
 }
 
 start_shared() {
-	SOCKET=$T/shared/control.sock
-	"$O/tracerd" --socket "$SOCKET" 2>"$T/daemon.err" &
-	daemon=$! DAEMON=$!
+	SOCKET=$D/shared/control.sock
+	"$O/tracerd" --socket "$SOCKET" 2>"$D/daemon.err" &
+	daemon=$!
+	# shellcheck disable=SC2034
+	DAEMON=$daemon
 	wait_for 10 daemon_listens
-	"$O/tracectl" --socket "$SOCKET" record -q -d 60s -o "$FILE" 2>"$T/err" &
+	"$O/tracectl" --socket "$SOCKET" record -q -d 60s -o "$FILE" 2>"$D/err" &
 	client=$!
 }
 
 # Stopped, it can be looked at in the very moment in which it dies.
 kill_looking() { # WHOM
 	kill -STOP "$daemon"
-	bpf_held "$daemon" >"$T/held"
+	bpf_held "$daemon" >"$D/held"
 	(
 		echo "$daemon"
 		children "$daemon"
-	) >"$T/pids"
-	[ ! -s "$T/held" ] || n_loaded=$((n_loaded + 1))
+	) >"$D/pids"
+	[ ! -s "$D/held" ] || n_loaded=$((n_loaded + 1))
 	kill -KILL "$1"
 }
 
 check_left() {
-	wait_for 10 none_alive "$T/pids" || problem "alive: $(tr '\n' ' ' <"$T/pids")"
-	wait_for 10 no_bpf_left "$T/held" || problem "in the kernel: $(bpf_left "$T/held" | tr '\n' ' ')"
+	wait_for 10 none_alive "$D/pids" || problem "alive: $(tr '\n' ' ' <"$D/pids")"
+	wait_for 10 no_bpf_left "$D/held" || problem "in the kernel: $(bpf_left "$D/held" | tr '\n' ' ')"
 	if [ -s "$FILE" ]; then
-		"$O/tracectl" check "$FILE" >"$T/check" 2>&1 || problem "file: $(cat "$T/check")"
+		"$O/tracectl" check "$FILE" >"$D/check" 2>&1 || problem "file: $(cat "$D/check")"
 	fi
 }
 
 check_client() { # STATUS: of a client whose daemon was killed
 	case $1 in
-	4) grep -q 'tracerd is gone; .* holds what came before and can be opened' "$T/err" ||
-		problem "said: $(cat "$T/err")" ;;
-	1) grep -q 'it ended before the recording began\|it closed the connection' "$T/err" ||
-		problem "said: $(cat "$T/err")"
+	4) grep -q 'tracerd is gone; .* holds what came before and can be opened' "$D/err" ||
+		problem "said: $(cat "$D/err")" ;;
+	1) grep -q 'it ended before the recording began\|it closed the connection' "$D/err" ||
+		problem "said: $(cat "$D/err")"
 		[ ! -e "$FILE" ] || problem "left a file without a recording" ;;
-	*) problem "exit status $1: $(cat "$T/err")" ;;
+	*) problem "exit status $1: $(cat "$D/err")" ;;
 	esac
 }
 
@@ -107,14 +111,29 @@ round() { # WHO: tracerd or tracectl
 	check_left
 }
 
-for who in tracerd tracectl; do
-	n_problems=0 n_loaded=0
+kills() { # WHO SEED
+	local who=$1 i n_problems=0 n_loaded=0
+	local D=$T/$who
+	local FILE=$D/killed.perfetto-trace
+	mkdir "$D"
+	RANDOM=$2
 	for ((i = 0; i < KILLS; i++)); do
-		round $who
-	done 2>"$T/jobs"
-	grep -v Killed "$T/jobs"
+		round "$who"
+	done
 	echo "$who was killed $KILLS times, $n_loaded times with BPF programs loaded"
-	check "kill -9 of $who leaves nothing behind, and files that load" [ $n_problems = 0 ]
-	check "most of the kills met a recording" [ $n_loaded -gt $((KILLS / 2)) ]
+	echo "$n_problems $n_loaded" >"$D/result"
+}
+
+for who in tracerd tracectl; do
+	# The shell says whom it has lost.
+	kills $who "${#who}${SEED-815}" 2>"$T/$who.jobs" &
+	loops+=($!)
+done
+wait "${loops[@]}"
+for who in tracerd tracectl; do
+	grep -v Killed "$T/$who.jobs"
+	read -r n_problems n_loaded <"$T/$who/result"
+	check "kill -9 of $who leaves nothing behind, and files that load" [ "$n_problems" = 0 ]
+	check "most of the kills met a recording" [ "$n_loaded" -gt $((KILLS / 2)) ]
 done
 check "what was traced came to the right result" [ ! -e "$T/wrong" -a -s "$T/right" ]

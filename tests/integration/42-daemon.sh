@@ -25,7 +25,7 @@ refuses() { # STATUS PATTERN COMMAND...
 # ---- at the end: what it kept open for a recording, it has closed by then ----
 
 AT=idle start_tracerd
-idle=$DAEMON idle_socket=$SOCKET
+idle=$DAEMON
 tracectl record -q -d 200ms -o "$T/idle.perfetto-trace"
 files_of() { # PID: files of code that it holds open
 	readlink "/proc/$1"/fd/* | grep -c '^/.*/lib.*\.so'

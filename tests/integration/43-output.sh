@@ -150,8 +150,8 @@ check "options end at the command" run 0 'to see it' echo --duration nonsense -o
 check "quiet says nothing" sh -c "[ -z \"\$($CTL record -q -d 100ms -s sched -f -o quiet 2>&1)\" ]"
 $CTL record -d 1s -f -o progress >plain 2>&1
 check "no progress line in a file" sh -c '! grep -q "[[:cntrl:]]" plain'
-script -qec "$CTL record -d 1500ms -f -o progress" /dev/null >tty </dev/null
-check "one on a terminal: time, bytes, events" grep -aqE '[0-9.]+ s  [0-9.]+ [KM]?B  [0-9,]+ events' tty
+script -qec "$CTL record -d 1500ms -f -o progress" /dev/null >onterm </dev/null
+check "one on a terminal: time, bytes, events" grep -aqE '[0-9.]+ s  [0-9.]+ [KM]?B  [0-9,]+ events' onterm
 check "--quiet: not even there" sh -c \
 	"[ -z \"\$(script -qec '$CTL record -q -d 600ms -f -o progress' /dev/null </dev/null)\" ]"
 
