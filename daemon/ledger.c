@@ -109,14 +109,13 @@ bool ledger_tell(struct ledger *l, struct ledger_loss *ret)
 enum ledger_verdict ledger_take(struct ledger *l, unsigned cpu, uint64_t seq, uint64_t time_ns)
 {
 	struct ledger_cpu *c;
-	bool gap;
+	uint64_t gap;
 
 	if (cpu >= l->n_cpus)
 		return LEDGER_NOT_OURS;
 	c = &l->cpus[cpu];
-	gap = seq > c->next;
-	if (l->closed || seq < c->first || seq == UINT64_MAX ||
-	    (c->ended && seq >= c->end))
+	gap = seq > c->next ? seq - c->next : 0;
+	if (l->closed || seq < c->first || seq == UINT64_MAX || (c->ended && seq >= c->end))
 		return LEDGER_NOT_OURS;
 	if (seq < c->next) {
 		if (c->n_lost == 0)
@@ -125,8 +124,10 @@ enum ledger_verdict ledger_take(struct ledger *l, unsigned cpu, uint64_t seq, ui
 		return LEDGER_LATE;
 	}
 	if (gap)
-		lose(l, cpu, seq - c->next, time_ns);
+		lose(l, cpu, gap, time_ns);
 	c->next = seq + 1;
+	if (gap > LEDGER_MAX_LATE)
+		return LEDGER_AFTER_LOSS;
 	return gap ? LEDGER_AFTER_GAP : LEDGER_IN_ORDER;
 }
 

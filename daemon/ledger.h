@@ -23,11 +23,18 @@ void ledger_begin(struct ledger *l, unsigned cpu, uint64_t first);
 void ledger_skip(struct ledger *l, unsigned cpu, uint64_t first); /* not before these, either */
 void ledger_end(struct ledger *l, unsigned cpu, uint64_t end);
 
+/*
+ * Late are numbers of programs that were interrupted by another one before
+ * their record was in the ring: by a softirq's, an interrupt's, an NMI's.
+ */
+#define LEDGER_MAX_LATE 3
+
 enum ledger_verdict {
 	LEDGER_NOT_OURS, /* not of this session, or it was here before */
 	LEDGER_IN_ORDER,
-	LEDGER_AFTER_GAP, /* numbers before it are missing: lost, or late */
-	LEDGER_LATE,	  /* taken for lost before: its program was interrupted by another */
+	LEDGER_AFTER_GAP,  /* numbers before it are missing: lost, or late */
+	LEDGER_AFTER_LOSS, /* so many are missing that they are not late: lost */
+	LEDGER_LATE,	   /* taken for lost before: its program was interrupted by another */
 };
 
 /* An event has come. */

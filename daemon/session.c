@@ -213,7 +213,8 @@ static bool take(struct session *s, unsigned i, const struct event_hdr *ev)
 	struct session_source *src = &s->sources[i];
 	enum ledger_verdict verdict = ledger_take(src->ledger, ev->cpu, ev->seq, ev->time_ns);
 
-	if (verdict == LEDGER_AFTER_GAP && collectors[i]->lost)
+	/* A small gap may still be filled; if not, the next flush tells. */
+	if (verdict == LEDGER_AFTER_LOSS && collectors[i]->lost)
 		collectors[i]->lost(src->encoder, ev->cpu);
 	return verdict != LEDGER_NOT_OURS;
 }
@@ -276,12 +277,11 @@ int session_flush(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
 
-	if (r == 0)
-		r = flush_encoders(s, now_ns, false);
+	/* Losses first: encoders mark what they write next. */
 	if (r == 0)
 		r = session_write_losses(s);
 	if (r == 0)
-		r = trace_writer_flush(s->writer);
+		r = close_blocks(s, now_ns);
 	if (r < 0)
 		s->error = r;
 	return r;
@@ -347,7 +347,9 @@ int session_finish(struct session *s, uint64_t now_ns)
 	for (unsigned i = 0; i < s->n_sources; i++)
 		if (s->sources[i].on)
 			ledger_close(s->sources[i].ledger, s->stop_ns);
-	r = session_write_unfinished(s);
+	r = session_write_losses(s);
+	if (r == 0)
+		r = session_write_unfinished(s);
 	if (r == 0)
 		r = flush_encoders(s, now_ns, true);
 	/* Only a block that has gone says which events it took along. */

@@ -2,7 +2,7 @@
 /*
  * session_manager.c - all sessions.
  *
- * While there is one, a timer drains the rings 50 times a second; a full ring
+ * While there is one, a timer drains the rings 25 times a second; a full ring
  * of 16 MiB is half a second of the worst flood measured. A drain never takes
  * longer than the timer's interval, so clients and signals get their turn.
  */
@@ -20,7 +20,7 @@
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 
-#define DRAIN_INTERVAL_NS (20 * NS_PER_MS)
+#define DRAIN_INTERVAL_NS (40 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
 #define TICK_INTERVAL_NS  NS_PER_SEC
 

@@ -115,21 +115,31 @@ static uint64_t loss_track(struct session *s)
 	return trace_track(s->writer, &track);
 }
 
+static int write_ring_loss(struct session *s, unsigned i)
+{
+	struct session_source *src = &s->sources[i];
+	struct ledger_loss loss;
+
+	if (!src->on || !ledger_tell(src->ledger, &loss))
+		return 0;
+	if (collectors[i]->lost && src->encoder)
+		collectors[i]->lost(src->encoder, loss.cpu);
+	return trace_meta_loss(s->writer, loss_track(s), loss.time_ns, collectors[i]->name,
+			       "ring full", loss.cpu, loss.n);
+}
+
 /* A source's losses since the last time, as one mark at the last of them. */
 int session_write_losses(struct session *s)
 {
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
 		struct trace_writer_stats stats;
-		struct ledger_loss loss;
 		uint64_t now = boot_ns();
-		int r = 0;
+		int r;
 
 		trace_writer_stats(s->writer, i, &stats);
 		trace_writer_source(s->writer, MAX_COLLECTORS - 1, now);
-		if (src->on && ledger_tell(src->ledger, &loss))
-			r = trace_meta_loss(s->writer, loss_track(s), loss.time_ns,
-					    collectors[i]->name, "ring full", loss.cpu, loss.n);
+		r = write_ring_loss(s, i);
 		if (r == 0 && stats.n_dropped > src->n_dropped_shown)
 			r = trace_meta_loss(s->writer, loss_track(s), s->stop_ns ? s->stop_ns : now,
 					    collectors[i]->name, "client too slow", -1,

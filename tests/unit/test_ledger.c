@@ -58,7 +58,7 @@ START_TEST(a_gap_is_a_loss_on_its_cpu)
 	struct ledger_loss loss;
 
 	ck_assert_int_eq(take(2, 0), LEDGER_IN_ORDER);
-	ck_assert_int_eq(take(2, 5), LEDGER_AFTER_GAP);
+	ck_assert_int_eq(take(2, 5), LEDGER_AFTER_LOSS);
 	ck_assert_int_eq(take(2, 6), LEDGER_IN_ORDER);
 	ck_assert_int_eq(take(0, 0), LEDGER_IN_ORDER);
 	ck_assert_uint_eq(ledger_lost(ledger), 4);
@@ -71,6 +71,13 @@ START_TEST(a_gap_is_a_loss_on_its_cpu)
 	ck_assert_int_eq(loss.cpu, 2);
 	ck_assert_uint_eq(loss.time_ns, 1005);
 	ck_assert(!ledger_tell(ledger, &loss));
+}
+END_TEST
+
+START_TEST(a_gap_that_can_be_late_is_no_loss_yet)
+{
+	ck_assert_int_eq(take(0, LEDGER_MAX_LATE), LEDGER_AFTER_GAP);
+	ck_assert_int_eq(take(1, LEDGER_MAX_LATE + 1), LEDGER_AFTER_LOSS);
 }
 END_TEST
 
@@ -245,6 +252,7 @@ int main(void)
 	tcase_add_test(tc, events_between_first_and_end_are_the_sessions);
 	tcase_add_test(tc, what_was_handed_over_before_the_session_is_skipped);
 	tcase_add_test(tc, a_gap_is_a_loss_on_its_cpu);
+	tcase_add_test(tc, a_gap_that_can_be_late_is_no_loss_yet);
 	tcase_add_test(tc, what_comes_late_was_not_lost_and_is_not_told);
 	tcase_add_test(tc, a_loss_told_too_early_is_taken_off_the_next);
 	tcase_add_test(tc, the_same_number_twice_counts_once);
