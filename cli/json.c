@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "text.h"
@@ -26,6 +27,8 @@ static void quote(struct json *j, const char *s)
 				fprintf(j->out, "\\%c", *p);
 			else if (*p < 0x20 || *p == 0x7f)
 				fprintf(j->out, "\\u%04x", *p);
+			else if (*p == 0xc2 && p[1] < 0xa0) /* C1: a terminal obeys them, too */
+				fprintf(j->out, "\\u%04x", *++p);
 			else
 				fputc(*p, j->out);
 		}
@@ -88,7 +91,10 @@ void json_u64(struct json *j, const char *name, uint64_t value)
 void json_double(struct json *j, const char *name, double value)
 {
 	begin(j, name);
-	fprintf(j->out, "%.17g", value);
+	if (isfinite(value))
+		fprintf(j->out, "%.17g", value);
+	else
+		fputs("null", j->out); /* JSON knows neither infinities nor NaN */
 }
 
 void json_bool(struct json *j, const char *name, bool value)

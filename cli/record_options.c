@@ -198,7 +198,7 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 	int c, r;
 
 	*ret = (struct record_options){ 0 };
-	optind = 1;
+	optind = 0; /* getopt starts anew */
 	/* '+': options end at the command. */
 	while ((c = getopt_long(argc, argv, "+d:o:fqas:F:e:p:u:h", options, NULL)) != -1) {
 		r = parse_option(c == 'h' ? OPT_HELP : c, optarg, ret);

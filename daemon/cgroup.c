@@ -84,6 +84,7 @@ bool cgroup_contains(uint64_t root, uint64_t id)
 {
 	static struct hash *known; /* { root, id } -> 1: inside, 2: outside */
 	static int mount_fd = -1;
+	static bool tried;
 	const uint64_t key[] = { root, id };
 	uintptr_t answer;
 	int fd;
@@ -95,8 +96,10 @@ bool cgroup_contains(uint64_t root, uint64_t id)
 	answer = (uintptr_t)hash_get(known, key, sizeof(key));
 	if (answer)
 		return answer == 1;
-	if (mount_fd < 0)
+	/* Once: this is asked for every event. */
+	if (!tried)
 		mount_fd = open_cgroup2();
+	tried = true;
 	if (mount_fd < 0)
 		return false;
 	fd = open_by_id(mount_fd, id);

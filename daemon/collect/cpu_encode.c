@@ -77,6 +77,7 @@ int cpu_sampling_plan(const struct trace_config *config, struct cpu_sampling *re
 		ret->period = config->period;
 	else
 		ret->period = perf_event_period(&ret->spec, config->freq_hz, cpus_max_hz());
+	ret->period = perf_event_real_period(&ret->spec, ret->period);
 	if (ret->spec.rate_hz && !config->period)
 		snprintf(ret->name, sizeof(ret->name), "%s %u Hz", config->event, config->freq_hz);
 	else

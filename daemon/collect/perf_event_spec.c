@@ -24,6 +24,11 @@ enum {
 #define RATE_NS	    1000000000ull /* counts nanoseconds */
 #define RATE_CYCLES 1		  /* counts cycles: the CPU's frequency */
 
+#define RATE_CYCLES_GUESS 2000000000ull
+
+/* perf_swevent_start_hrtimer() in the kernel raises what is less. */
+#define MIN_CLOCK_PERIOD 10000
+
 #define SW(name, config, unit, rate, period)                                         \
 	{                                                                            \
 		name, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config, unit, rate, period \
@@ -94,9 +99,20 @@ int perf_event_parse(const char *name, struct perf_event_spec *ret)
 
 uint64_t perf_event_period(const struct perf_event_spec *spec, uint32_t freq_hz, uint64_t cpu_hz)
 {
-	uint64_t rate = spec->rate_hz == RATE_CYCLES ? cpu_hz : spec->rate_hz;
+	uint64_t rate = spec->rate_hz;
+
+	/* Not knowing the CPU must not make it a sample per cycle. */
+	if (rate == RATE_CYCLES)
+		rate = cpu_hz ? cpu_hz : RATE_CYCLES_GUESS;
 
 	if (rate == 0 || freq_hz == 0)
 		return spec->default_period ? spec->default_period : 1;
 	return rate / freq_hz ? rate / freq_hz : 1;
+}
+
+uint64_t perf_event_real_period(const struct perf_event_spec *spec, uint64_t period)
+{
+	if (spec->rate_hz == RATE_NS && period < MIN_CLOCK_PERIOD)
+		return MIN_CLOCK_PERIOD;
+	return period;
 }

@@ -35,4 +35,7 @@ const char *perf_event_name(size_t i);
  */
 uint64_t perf_event_period(const struct perf_event_spec *spec, uint32_t freq_hz, uint64_t cpu_hz);
 
+/* What the kernel makes of `period`: a sample must weigh what it stands for. */
+uint64_t perf_event_real_period(const struct perf_event_spec *spec, uint64_t period);
+
 #endif
