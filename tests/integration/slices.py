@@ -5,55 +5,11 @@
     slices.py FILE           TID BEGIN_NS END_NS CATEGORY NAME ARG=VALUE..., tab-separated
     slices.py --calls FILE   TID NAME FD RESULT [PEER], as prog/netcalls prints what it did
 
-A reader of its own, so that a test does not ask our writer about our writer.
 Exits with 1 when slices of a thread overlap or do not end.
 """
 import sys
-import zlib
 
-
-def fields(data):
-    """(number, value) of each field of a message; value is an int or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(data):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            yield key >> 3, varint()
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-            yield key >> 3, int.from_bytes(data[at : at + size], "little")
-            at += size
-        elif kind == 2:
-            size = varint()
-            yield key >> 3, data[at : at + size]
-            at += size
-        else:
-            raise ValueError(f"wire type {kind}")
-
-
-def packets(data):
-    for number, value in fields(data):
-        if number != 1:
-            continue
-        packet = list(fields(value))
-        blocks = [v for n, v in packet if n == 50]
-        if not blocks:
-            yield packet
-        for block in blocks:
-            yield from packets(zlib.decompress(block))
+from wire import fields, packets
 
 
 def signed(value):
