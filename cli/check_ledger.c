@@ -227,7 +227,7 @@ void check_ledger_finish(struct trace_check *c)
 	check_loss(c);
 }
 
-bool check_ledger_lost(const struct trace_check *c, const char *source)
+uint64_t check_ledger_lost(const struct trace_check *c, const char *source)
 {
 	const struct check_ledger *l = c->ledger;
 
@@ -235,9 +235,9 @@ bool check_ledger_lost(const struct trace_check *c, const char *source)
 		const struct source *s = &l->sources[i];
 
 		if (strcmp(s->name, source) == 0)
-			return s->fields[LOST] || s->fields[MALFORMED] || s->fields[DROPPED];
+			return s->fields[LOST] + s->fields[MALFORMED] + s->fields[DROPPED];
 	}
-	return false;
+	return 0;
 }
 
 size_t trace_check_loss(const struct trace_check *c, char *dst, size_t dst_size)

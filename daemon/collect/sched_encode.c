@@ -42,14 +42,16 @@ struct cpu_events {
 
 	struct sched_switch_event first; /* to be written as a whole event */
 	bool has_first;
-	bool continuous;      /* the importer knows which thread runs */
-	uint32_t running;     /* that thread */
-	uint64_t since_ns;    /* of its switch */
+	bool continuous;   /* the importer knows which thread runs */
+	uint64_t since_ns; /* of the last switch; 0: there was none */
+	uint32_t running;  /* the thread it put there, with priority and name */
+	int16_t running_prio;
+	char running_comm[EVENT_COMM_LEN];
 	int64_t clock_offset; /* BOOTTIME - the scheduler's clock on this CPU */
 	bool has_offset;
-	uint64_t first_ns;    /* since when the importer knows it */
-	bool gap;	      /* events were lost behind all that is kept */
-	bool lost;	      /* and before it: to be told in the next bundle */
+	uint64_t first_ns; /* since when the importer knows it */
+	bool gap;	   /* events were lost behind all that is kept */
+	bool lost;	   /* and before it: to be told in the next bundle */
 };
 
 struct sched_encoder {
@@ -455,12 +457,13 @@ static void learn_offset(struct cpu_events *c, const struct sched_switch_event *
 }
 
 /*
- * `ev` takes off the CPU a thread that nobody put on it. The one that was on it
- * before most likely went to sleep: had it been preempted it would be back, and
- * a wakeup that follows then finds it asleep.
+ * `ev` takes off the CPU a thread that nobody put on it, since the kernel did
+ * not tell or since that event was lost: this is the switch that is missing.
+ * The thread that was there before most likely went to sleep: had it been
+ * preempted it would be back, and a wakeup that follows finds it asleep.
  */
-static void infer_switch(struct sched_encoder *e, struct cpu_events *c,
-			 const struct sched_switch_event *ev)
+static struct sched_switch_event missing_switch(const struct cpu_events *c,
+						const struct sched_switch_event *ev)
 {
 	enum { SLEEPING = 1 };
 	struct sched_switch_event missing = { .hdr = ev->hdr, .prev_state = SLEEPING };
@@ -478,30 +481,41 @@ static void infer_switch(struct sched_encoder *e, struct cpu_events *c,
 	missing.hdr.tid = ev->hdr.peer_tid;
 	missing.hdr.peer_tgid = 0;
 	missing.hdr.peer_tid = c->running;
+	missing.prev_prio = c->running_prio;
 	missing.next_prio = ev->prev_prio;
+	memcpy(missing.prev_comm, c->running_comm, sizeof(missing.prev_comm));
 	memcpy(missing.next_comm, ev->prev_comm, sizeof(missing.next_comm));
-	append_switch(c, &missing);
-	e->n_inferred++;
+	return missing;
+}
+
+/* A whole event where the importer has lost the thread, else one more in the columns. */
+static void put_switch(struct cpu_events *c, const struct sched_switch_event *ev)
+{
+	if (c->continuous) {
+		append_switch(c, ev);
+		return;
+	}
+	c->first = *ev;
+	c->first_ns = ev->hdr.time_ns;
+	c->has_first = c->continuous = true;
 }
 
 static void keep_switch(struct sched_encoder *e, struct cpu_events *c,
 			const struct sched_switch_event *ev)
 {
-	if (!c->continuous) {
-		c->first = *ev;
-		c->first_ns = ev->hdr.time_ns;
-		c->has_first = c->continuous = true;
-		c->has_offset = false;
-	} else {
-		if (ev->hdr.peer_tid != c->running) {
-			infer_switch(e, c, ev);
-		} else if (ev->prev_arrival) {
-			learn_offset(c, ev);
-		}
-		append_switch(c, ev);
+	if (c->since_ns && ev->hdr.peer_tid != c->running) {
+		struct sched_switch_event missing = missing_switch(c, ev);
+
+		put_switch(c, &missing);
+		e->n_inferred++;
+	} else if (c->since_ns && c->continuous && ev->prev_arrival) {
+		learn_offset(c, ev);
 	}
-	c->running = ev->hdr.tid;
+	put_switch(c, ev);
 	c->since_ns = ev->hdr.time_ns;
+	c->running = ev->hdr.tid;
+	c->running_prio = ev->next_prio;
+	memcpy(c->running_comm, ev->next_comm, sizeof(c->running_comm));
 }
 
 int sched_encode(void *encoder, const struct event_hdr *ev)
