@@ -55,6 +55,8 @@ struct proc_encoder {
 
 	/* Young tasks in the tree whose task_newtask may be on its way. tid -> tick of its start */
 	struct hash *listed;
+	/* Processes whose parent was gone when they were listed. tgid -> 1 */
+	struct hash *orphans;
 	bool lost[MAX_CPUS];
 };
 
@@ -120,6 +122,24 @@ static int list_thread(void *ctx, const struct thread *t)
 	return r < 0 ? r : proc_tree_add_thread(e->tree, e->env.start_ns, t);
 }
 
+/*
+ * The kernel gives the children of a process that ends to init (or a subreaper)
+ * without telling: a parent that is gone would become a process without a name
+ * in the viewer. Once listed so, an orphan keeps its parent in this trace.
+ */
+static int list(struct proc_encoder *e, uint64_t time_ns, const struct process *p)
+{
+	const struct process *parent = process_table_get(e->env.processes, p->ppid);
+	struct process shown = *p;
+	int r = 0;
+
+	if (p->ppid > 1 && (!parent || (parent->free_ns && parent->free_ns <= time_ns))) {
+		shown.ppid = 1;
+		r = hash_set_u64(e->orphans, p->tgid, e);
+	}
+	return r < 0 ? r : proc_tree_add_process(e->tree, time_ns, &shown, 0);
+}
+
 static int list_process(void *ctx, const struct process *p)
 {
 	struct proc_encoder *e = ctx;
@@ -127,7 +147,7 @@ static int list_process(void *ctx, const struct process *p)
 
 	if (p->free_ns)
 		return 0;
-	r = proc_tree_add_process(e->tree, e->env.start_ns, p, 0);
+	r = list(e, e->env.start_ns, p);
 	return r < 0 ? r : process_table_each_thread(e->env.processes, p, list_thread, e);
 }
 
@@ -140,8 +160,7 @@ static int list_found_thread(void *ctx, const struct thread *t)
 	if (t->found <= e->found || (t->free_ns && t->free_ns <= e->env.start_ns))
 		return 0;
 	if (t->tid == t->tgid)
-		r = proc_tree_add_process(e->tree, time_ns,
-					  process_table_get(e->env.processes, t->tgid), 0);
+		r = list(e, time_ns, process_table_get(e->env.processes, t->tgid));
 	if (r == 0)
 		r = proc_tree_add_thread(e->tree, time_ns, t);
 	return r < 0 ? r : remember_young(e, t);
@@ -180,6 +199,8 @@ int proc_encoder_new(const struct encoder_env *env, void **ret_encoder)
 	if (r == 0)
 		r = hash_new(&e->listed);
 	if (r == 0)
+		r = hash_new(&e->orphans);
+	if (r == 0)
 		r = process_table_each(env->processes, list_process, e);
 	if (r == 0)
 		r = proc_tree_put(e->tree);
@@ -201,6 +222,7 @@ void proc_encoder_free(void *encoder)
 	proc_tree_free(e->tree);
 	hash_free(e->entry_of);
 	hash_free(e->listed);
+	hash_free(e->orphans);
 	buf_done(&e->cmdlines);
 	free(e);
 }
@@ -318,6 +340,8 @@ static int write_entries(struct proc_encoder *e)
 				entry->process.cmdline_len
 					? (char *)e->cmdlines.data + entry->cmdline_at
 					: NULL;
+			if (hash_get_u64(e->orphans, entry->process.tgid))
+				entry->process.ppid = 1;
 			r = proc_tree_add_process(e->tree, entry->time_ns, &entry->process,
 						  entry->n_events);
 		}
@@ -413,8 +437,10 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 	}
 	if (hdr->type == PROC_EXEC)
 		return encode_exec(e, (const void *)hdr);
-	if (hdr->type == PROC_NEWTASK)
+	if (hdr->type == PROC_NEWTASK) {
+		hash_remove_u64(e->orphans, hdr->tid); /* it was another process's pid */
 		return encode_newtask(e, ev);
+	}
 
 	/* Not known: another one has its tid by now, or the scan has not come to it. */
 	if (!process_table_is(e->env.processes, hdr->tid, ev->start_ns)) {
