@@ -9,7 +9,7 @@
 #   bpf_left FILE        those listed in FILE that the kernel still has
 #   descriptors PID      its open descriptors by kind: "3 socket"; without the files
 #                        of code, which stay open for a while after they were mapped
-#   same_descriptors PID FILE   they are as FILE says
+#   no_more_descriptors PID FILE   of no kind there are more than FILE says
 #   children PID         its children
 #   any_alive FILE       whether a process listed in FILE lives
 
@@ -52,8 +52,11 @@ descriptors() {
 		sort | uniq -c
 }
 
-same_descriptors() {
-	descriptors "$1" | cmp -s - "$2"
+no_more_descriptors() {
+	descriptors "$1" | awk '
+		NR == FNR { had[$2] = $1; next }
+		$1 > had[$2] + 0 { print "more than " had[$2] + 0 ": " $0; more = 1 }
+		END { exit more }' "$2" -
 }
 
 children() {
