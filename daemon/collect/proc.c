@@ -38,8 +38,10 @@
  */
 #define SCAN_AT_START_NS (200 * NS_PER_MS)
 #define SLICE_NS	 (5 * NS_PER_MS)
-#define POLL_NS		 NS_PER_MS /* in between, the files of new mappings are opened */
 #define SLICE_INTERVAL	 (20 * NS_PER_MS)
+#define POLL_NS		 NS_PER_MS /* in between, the files of new mappings are opened */
+/* Under a load that loses events all the time there is no end of repairing. */
+#define REPAIR_INTERVAL (3 * NS_PER_SEC)
 
 /* A record of the BPF ring, waiting in `records` for its turn. */
 struct waiting {
@@ -56,7 +58,7 @@ struct proc_source {
 	bool scan_again;
 	struct event_source *execs;
 	struct event_source *slices; /* NULL: nothing to read in the background */
-	uint64_t n_lost;	     /* BPF records, as of the last tick */
+	uint64_t n_lost, repair_ns;  /* BPF records, as of the last repair; the next one */
 
 	struct buf records;
 	struct waiting *waiting;
@@ -334,10 +336,12 @@ static void proc_tick(void *state, uint64_t now_ns)
 {
 	struct proc_source *s = state;
 
-	(void)now_ns;
 	if (s->sideband)
 		sideband_tick(s->sideband);
-	repair(s);
+	if (now_ns >= s->repair_ns) {
+		repair(s);
+		s->repair_ns = now_ns + REPAIR_INTERVAL;
+	}
 	want_slices(s);
 }
 
@@ -412,6 +416,7 @@ static int proc_start(const struct collector_env *env, char why[WHY_LEN], void *
 	if (!s)
 		return -ENOMEM;
 	s->env = *env;
+	process_table_clear(env->processes); /* of what an earlier recording knew */
 	r = start_bpf(s, why);
 	if (r < 0) {
 		proc_stop(s);
@@ -419,8 +424,6 @@ static int proc_start(const struct collector_env *env, char why[WHY_LEN], void *
 	}
 	start_sideband(s, why);
 
-	/* The table may know processes from an earlier recording, and their old mappings. */
-	process_table_reread_all(env->processes);
 	begin_scan(s);
 	until_ns = boot_ns() + SCAN_AT_START_NS;
 	while (boot_ns() < until_ns && scan_on(s, boot_ns() + POLL_NS))

@@ -122,6 +122,8 @@ static uint64_t cgroup_id(struct process_scan *scan, int proc_dir)
 	n = read_file(proc_dir, "cgroup", text, sizeof(text));
 	if (n <= 0 || proc_parse_cgroup(text, (size_t)n, &path, &len) < 0)
 		return 0;
+	if (len >= 3 && memcmp(path, "/..", 3) == 0 && (len == 3 || path[3] == '/'))
+		return 0; /* outside of our cgroup namespace */
 	id = (uintptr_t)hash_get(scan->cgroups, path, len);
 	if (id)
 		return id;

@@ -296,6 +296,22 @@ START_TEST(the_dead_stay_findable_for_a_while)
 }
 END_TEST
 
+START_TEST(a_cleared_table_knows_nobody)
+{
+	fork_process(1, 10, T0);
+	fork_thread(10, 11, T0 + 1, T0);
+	fork_process(10, 12, T0 + 2);
+	map(10, T0 + 3, 5, 50);
+	process_table_clear(pt);
+	ck_assert_uint_eq(stats().n_processes, 0);
+	ck_assert_uint_eq(stats().n_threads, 0);
+	ck_assert_uint_eq(stats().n_mappings, 0);
+	ck_assert(!process_table_read_maps(pt, UINT64_MAX));
+	fork_process(1, 10, T0);
+	ck_assert_ptr_nonnull(process_table_get(pt, 10));
+}
+END_TEST
+
 START_TEST(events_about_nobody_do_no_harm)
 {
 	process_table_free_task(pt, 99, T0, T0);
@@ -526,6 +542,7 @@ int main(void)
 	tcase_add_loop_test(t, after_an_exec_from_a_thread_the_leader_lives_and_the_thread_does_not,
 			    0, 2);
 	tcase_add_test(t, the_dead_stay_findable_for_a_while);
+	tcase_add_test(t, a_cleared_table_knows_nobody);
 	tcase_add_test(t, events_about_nobody_do_no_harm);
 	tcase_add_test(t, who_is_not_in_the_second_scan_is_gone);
 	tcase_add_test(t, what_the_scan_corrects_counts_as_found);
