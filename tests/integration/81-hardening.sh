@@ -18,14 +18,16 @@ field() {
 }
 verdict "it is not root" [ "$(field Uid | cut -f1)" != 0 ]
 verdict "its system calls are filtered" [ "$(field Seccomp)" = 2 ]
-# As root in its mount namespace: whoever the daemon is, it sees and may no more.
+# As root, with the daemon's view of the file systems: whoever it is, that is all.
+in_its_place() {
+	in_box nsenter --mount --root --target "$pid" "$@"
+}
 # shellcheck disable=SC2016
-verdict "home directories are out of its sight" in_box nsenter --mount --target "$pid" sh -c \
-	'[ -z "$(ls -A /root)" ]'
-for file in /usr/x /etc/x /root/x /proc/sys/kernel/core_pattern /sys/kernel/x; do
-	verdict "it cannot write to $file" in_box nsenter --mount --target "$pid" sh -c \
-		"! (: >>$file)"
+verdict "home directories are out of its sight" in_its_place sh -c '[ -z "$(ls -A /root)" ]'
+for path in / /usr /etc /root /proc/sys/kernel/core_pattern /sys/kernel; do
+	verdict "it cannot write to $path" in_its_place sh -c "[ -e $path ] && [ ! -w $path ]"
 done
+verdict "but it can write where its socket is" in_its_place test -w /run/tracer
 
 # ---- sources ----
 
@@ -50,7 +52,10 @@ start_tracerd
 check "root's own daemon has states to compare with" states_of "$T/free" tracectl
 stop_tracerd
 verdict "the service has states" states_of "$T/limited" in_box tracectl
-verdict "every source works as well as without limits" diff "$T/free" "$T/limited"
+same_states() {
+	[ -s "$T/free" ] && diff "$T/free" "$T/limited"
+}
+verdict "every source works as well as without limits" same_states
 
 # ---- what it gets to see ----
 
