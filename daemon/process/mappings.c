@@ -52,7 +52,7 @@ static int reserve(struct mappings *m, struct list *l, size_t n)
 	size_t cap = l->cap ? l->cap : 8;
 	struct mapping *at;
 
-	if (n <= l->cap)
+	if (l->at && n <= l->cap)
 		return 0;
 	while (cap < n)
 		cap *= 2;

@@ -216,8 +216,8 @@ static int scan_process(struct process_scan *scan, int proc_dir)
 	char cmdline[MAX_CMDLINE];
 	struct process_seen seen = { .cmdline = cmdline };
 	struct task_info *info = &seen.leader;
-	struct proc_status status;
-	struct proc_stat stat;
+	struct proc_status status = { 0 };
+	struct proc_stat stat = { 0 };
 	int r;
 
 	r = read_stat(proc_dir, "stat", &stat);

@@ -156,11 +156,15 @@ static void remove_task(struct process_table *pt, struct task *t)
 static void remove_proc(struct process_table *pt, struct proc *p)
 {
 	struct proc *parent = p->parent_start_ns ? parent_of(pt, p) : NULL;
+	struct task *next;
 
 	if (parent && parent->n_children > 0)
 		parent->n_children--;
-	while (p->tasks)
-		remove_task(pt, p->tasks);
+	for (struct task *t = p->tasks; t; t = next) {
+		next = t->next;
+		hash_remove_u64(pt->tasks, t->pub.tid);
+		free(t);
+	}
 	process_maps_drop(pt, p);
 	hash_remove_u64(pt->procs, p->pub.tgid);
 	free(p->pub.cmdline);

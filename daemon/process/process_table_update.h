@@ -22,9 +22,6 @@ int process_table_set_proc(struct process_table *pt, const char *path);
 int process_table_proc_fd(const struct process_table *pt);
 struct module_pins *process_table_pins(struct process_table *pt);
 
-/* Forgets everybody: nothing was told for a while. */
-void process_table_clear(struct process_table *pt);
-
 /* ---- events ---- */
 
 struct task_info {

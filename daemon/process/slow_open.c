@@ -122,7 +122,7 @@ int slow_open(int path_fd, uint64_t timeout_ns)
 	r = request_new(path_fd, &req);
 	if (r == 0)
 		r = start_thread(req);
-	if (r < 0) {
+	if (r < 0 || !req) {
 		atomic_fetch_sub(&n_threads, 1);
 		if (req)
 			request_free(req);
