@@ -83,7 +83,9 @@ check "and lost nothing to the silent one" \
 	says '"dropped":0,' tracectl check --json "$T/beside.perfetto-trace"
 after_kb=$(anon_kb)
 echo "memory: $before_kb KiB before, $after_kb KiB with a silent client"
-check "the daemon's memory is bounded" [ $((after_kb - before_kb)) -lt 24576 ]
+# With sanitizers memory is kept back after it was freed.
+grep -qa __asan_init "$O/tracerd" ||
+	check "the daemon's memory is bounded" [ $((after_kb - before_kb)) -lt 24576 ]
 # Its output stays open when the next one is started.
 # shellcheck disable=SC2034
 exec {stalled_out}<&"${COPROC[0]}"

@@ -217,8 +217,9 @@ static int dump(int fd, struct packet_decoder *decoder, struct hash *sequences)
 
 int main(int argc, char **argv)
 {
-	struct packet_decoder *decoder;
-	struct hash *sequences;
+	/* What is held dies with the process. */
+	static struct packet_decoder *decoder;
+	static struct hash *sequences;
 	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
 	int r;
 
@@ -229,7 +230,6 @@ int main(int argc, char **argv)
 	}
 	if (packet_decoder_new(&decoder) < 0 || hash_new(&sequences) < 0)
 		must(NULL);
-	/* What is held dies with the process. */
 	r = dump(fd, decoder, sequences);
 	if (r < 0)
 		fprintf(stderr, "tracedump: %s: %s\n", argv[1], strerror(-r));
