@@ -254,7 +254,7 @@ static int watch(struct files_client *c)
 
 static int spawn(struct files_client *c)
 {
-	char *const argv[] = { FILES_WORKER_NAME, NULL };
+	char *const argv[] = { (char *)files_worker_name, NULL };
 	posix_spawn_file_actions_t actions;
 	int pair[2], r;
 

@@ -214,6 +214,8 @@ static bool is_our_socket(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
+const char files_worker_name[] = FILES_WORKER_NAME;
+
 __attribute__((constructor)) static void become_the_worker(void)
 {
 	static struct worker w;

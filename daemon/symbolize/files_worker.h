@@ -13,6 +13,14 @@
 #define FILES_WORKER_H
 
 #define FILES_WORKER_NAME "tracer-files"
+
+/*
+ * The same, from files_worker.c: whoever starts the worker by this name has it
+ * linked, from an archive too. Without it a program would execute itself as
+ * itself, and so on without an end.
+ */
+extern const char files_worker_name[];
+
 #define FILES_WORKER_FD	  3
 
 /* The worker ends itself when it is busy with one request for longer. */
