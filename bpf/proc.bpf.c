@@ -35,12 +35,12 @@ static __always_inline struct proc_task_event *task_event(__u16 type, struct tas
 	ev->hdr.peer_tgid = current >> 32;
 	ev->hdr.peer_tid = (__u32)current;
 	ev->start_ns = BPF_CORE_READ(task, start_boottime);
-	ev->process_start_ns = 0;
+	ev->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	ev->clone_flags = 0;
 	ev->uid = BPF_CORE_READ(task, cred, uid.val);
 	ev->prio = BPF_CORE_READ(task, prio);
 	ev->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? PROC_IS_KTHREAD : 0;
-	ev->pad = 0;
+	ev->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	__builtin_memset(ev->nstid, 0, sizeof(ev->nstid));
 	BPF_CORE_READ_INTO(&ev->comm, task, comm);
 	return ev;
@@ -57,7 +57,6 @@ int BPF_PROG(on_newtask, struct task_struct *task, __u64 clone_flags)
 	ev = task_event(PROC_NEWTASK, task);
 	if (!ev)
 		return 0;
-	ev->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	ev->clone_flags = clone_flags;
 	read_nstid(task, ev->nstid);
 	event_submit(ev);

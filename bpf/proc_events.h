@@ -26,12 +26,12 @@ enum proc_event_type {
 struct proc_task_event {
 	struct event_hdr hdr;
 	__u64 start_ns;		/* of the task: with its tid, who it is */
-	__u64 process_start_ns; /* of its process's leader */
+	__u64 process_start_ns; /* of its process's leader; not with PROC_FREE, nor is ppid */
 	__u64 clone_flags;	/* PROC_NEWTASK */
 	__u32 uid;
 	__s32 prio;
 	__u32 flags;
-	__u32 pad;
+	__u32 ppid;
 	__u32 nstid[PROC_NSTIDS];  /* in inner pid namespaces, outermost first; PROC_NEWTASK */
 	char comm[EVENT_COMM_LEN]; /* PROC_RENAME: the new one */
 };

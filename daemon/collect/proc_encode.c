@@ -55,8 +55,6 @@ struct proc_encoder {
 
 	/* Young tasks in the tree whose task_newtask may be on its way. tid -> tick of its start */
 	struct hash *listed;
-	/* Processes whose parent was gone when they were listed. tgid -> 1 */
-	struct hash *orphans;
 	bool lost[MAX_CPUS];
 };
 
@@ -123,44 +121,55 @@ static int list_thread(void *ctx, const struct thread *t)
 }
 
 /*
- * The kernel gives the children of a process that ends to init (or a subreaper)
- * without telling: a parent that is gone would become a process without a name
- * in the viewer. Once listed so, an orphan keeps its parent in this trace.
+ * A reader takes a parent that is freed already for a new process, without a
+ * name. So who had lost the parent before the session is a child of init, who
+ * takes such in.
  */
-static int list(struct proc_encoder *e, uint64_t time_ns, const struct process *p)
+static bool is_orphan(const struct proc_encoder *e, const struct process *p)
 {
-	const struct process *parent = process_table_get(e->env.processes, p->ppid);
-	struct process shown = *p;
-	int r = 0;
+	return p->parent_free_ns && p->parent_free_ns <= e->env.start_ns;
+}
 
-	if (p->ppid > 1 && (!parent || (parent->free_ns && parent->free_ns <= time_ns))) {
+/*
+ * Whoever loses the parent during the session keeps it: a reader does not like
+ * it changed. What there is to say of such a process is said as of when the
+ * parent was still there.
+ */
+static int put_process(struct proc_encoder *e, uint64_t *time_ns, const struct process *p,
+		       unsigned n_events)
+{
+	struct process shown = *p;
+
+	if (is_orphan(e, p))
 		shown.ppid = 1;
-		r = hash_set_u64(e->orphans, p->tgid, e);
-	}
-	return r < 0 ? r : proc_tree_add_process(e->tree, time_ns, &shown, 0);
+	else if (p->parent_free_ns && p->parent_free_ns <= *time_ns)
+		*time_ns = p->parent_free_ns - 1;
+	return proc_tree_add_process(e->tree, *time_ns, &shown, n_events);
 }
 
 static int list_process(void *ctx, const struct process *p)
 {
 	struct proc_encoder *e = ctx;
+	uint64_t time_ns = e->env.start_ns;
 	int r;
 
 	if (p->free_ns)
 		return 0;
-	r = list(e, e->env.start_ns, p);
+	r = put_process(e, &time_ns, p, 0);
 	return r < 0 ? r : process_table_each_thread(e->env.processes, p, list_thread, e);
 }
 
 static int list_found_thread(void *ctx, const struct thread *t)
 {
 	struct proc_encoder *e = ctx;
+	const struct process *p = process_table_get(e->env.processes, t->tgid);
 	uint64_t time_ns = found_time(e, t);
 	int r = 0;
 
 	if (t->found <= e->found || (t->free_ns && t->free_ns <= e->env.start_ns))
 		return 0;
 	if (t->tid == t->tgid)
-		r = list(e, time_ns, process_table_get(e->env.processes, t->tgid));
+		r = put_process(e, &time_ns, p, 0);
 	if (r == 0)
 		r = proc_tree_add_thread(e->tree, time_ns, t);
 	return r < 0 ? r : remember_young(e, t);
@@ -199,8 +208,6 @@ int proc_encoder_new(const struct encoder_env *env, void **ret_encoder)
 	if (r == 0)
 		r = hash_new(&e->listed);
 	if (r == 0)
-		r = hash_new(&e->orphans);
-	if (r == 0)
 		r = process_table_each(env->processes, list_process, e);
 	if (r == 0)
 		r = proc_tree_put(e->tree);
@@ -222,7 +229,6 @@ void proc_encoder_free(void *encoder)
 	proc_tree_free(e->tree);
 	hash_free(e->entry_of);
 	hash_free(e->listed);
-	hash_free(e->orphans);
 	buf_done(&e->cmdlines);
 	free(e);
 }
@@ -340,10 +346,7 @@ static int write_entries(struct proc_encoder *e)
 				entry->process.cmdline_len
 					? (char *)e->cmdlines.data + entry->cmdline_at
 					: NULL;
-			if (hash_get_u64(e->orphans, entry->process.tgid))
-				entry->process.ppid = 1;
-			r = proc_tree_add_process(e->tree, entry->time_ns, &entry->process,
-						  entry->n_events);
+			r = put_process(e, &entry->time_ns, &entry->process, entry->n_events);
 		}
 		if (r == 0)
 			r = proc_tree_add_thread(e->tree, entry->time_ns, &entry->thread);
@@ -424,6 +427,14 @@ static int encode_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
 	return 0;
 }
 
+/* See put_process(). */
+static bool is_told_early(const struct proc_encoder *e, const struct event_hdr *hdr)
+{
+	const struct process *p = process_table_get(e->env.processes, hdr->tid);
+
+	return p && p->parent_free_ns && p->parent_free_ns <= hdr->time_ns && !is_orphan(e, p);
+}
+
 int proc_encode(void *encoder, const struct event_hdr *hdr)
 {
 	const struct proc_task_event *ev = (const void *)hdr;
@@ -437,17 +448,19 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 	}
 	if (hdr->type == PROC_EXEC)
 		return encode_exec(e, (const void *)hdr);
-	if (hdr->type == PROC_NEWTASK) {
-		hash_remove_u64(e->orphans, hdr->tid); /* it was another process's pid */
+	if (hdr->type == PROC_NEWTASK)
 		return encode_newtask(e, ev);
-	}
 
 	/* Not known: another one has its tid by now, or the scan has not come to it. */
 	if (!process_table_is(e->env.processes, hdr->tid, ev->start_ns)) {
 		trace_writer_skip(e->env.writer, 1);
 		return 0;
 	}
-	e->events[e->n_events++] = *ev;
+	/* The entry comes before such a rename, which would undo it. */
+	if (hdr->type == PROC_RENAME && is_told_early(e, hdr))
+		trace_writer_skip(e->env.writer, 1);
+	else
+		e->events[e->n_events++] = *ev;
 	return hdr->type == PROC_RENAME ? add_entry(e, hdr->tid, hdr->time_ns, 0) : 0;
 }
 

@@ -119,15 +119,23 @@ static bool is_task(const struct task *t, uint64_t start_ns)
 	       same_start(t->proc->pub.start_ns, t->proc->exact, start_ns, true);
 }
 
-static struct proc *parent_of(const struct process_table *pt, const struct proc *p)
+static void link_sibling(struct proc **first, struct proc *p)
 {
-	struct proc *parent = process_table_proc(pt, p->pub.ppid);
+	p->prev_sibling = NULL;
+	p->next_sibling = *first;
+	if (*first)
+		(*first)->prev_sibling = p;
+	*first = p;
+}
 
-	if (!parent || parent == p ||
-	    (p->parent_start_ns &&
-	     !same_start(parent->pub.start_ns, parent->exact, p->parent_start_ns, false)))
-		return NULL;
-	return parent;
+static void unlink_sibling(struct proc **first, struct proc *p)
+{
+	if (p->prev_sibling)
+		p->prev_sibling->next_sibling = p->next_sibling;
+	else
+		*first = p->next_sibling;
+	if (p->next_sibling)
+		p->next_sibling->prev_sibling = p->prev_sibling;
 }
 
 static void set_parent(struct process_table *pt, struct proc *p, uint32_t ppid)
@@ -135,10 +143,44 @@ static void set_parent(struct process_table *pt, struct proc *p, uint32_t ppid)
 	struct proc *parent = process_table_proc(pt, ppid);
 
 	p->pub.ppid = ppid;
-	if (!parent || parent == p)
+	if (ppid == 0 || parent == p)
 		return;
-	p->parent_start_ns = parent->pub.start_ns;
-	parent->n_children++;
+	p->parent = parent;
+	p->is_stray = !parent;
+	if (parent)
+		p->pub.parent_free_ns = parent->pub.free_ns;
+	link_sibling(parent ? &parent->children : &pt->strays, p);
+}
+
+static void leave_parent(struct process_table *pt, struct proc *p)
+{
+	if (p->is_stray)
+		unlink_sibling(&pt->strays, p);
+	else if (p->parent)
+		unlink_sibling(&p->parent->children, p);
+	p->parent = NULL;
+	p->is_stray = false;
+}
+
+/* Its children that were known before it. */
+static void adopt_strays(struct process_table *pt, struct proc *p)
+{
+	struct proc *next;
+
+	for (struct proc *stray = pt->strays; stray; stray = next) {
+		next = stray->next_sibling;
+		if (stray->pub.ppid != p->pub.tgid || stray->pub.start_ns < p->pub.start_ns)
+			continue;
+		leave_parent(pt, stray);
+		set_parent(pt, stray, p->pub.tgid);
+	}
+}
+
+static void tell_children(struct proc *p, uint64_t free_ns)
+{
+	for (struct proc *child = p->children; child; child = child->next_sibling)
+		if (!child->pub.parent_free_ns)
+			child->pub.parent_free_ns = free_ns;
 }
 
 static void remove_task(struct process_table *pt, struct task *t)
@@ -155,11 +197,11 @@ static void remove_task(struct process_table *pt, struct task *t)
 
 static void remove_proc(struct process_table *pt, struct proc *p)
 {
-	struct proc *parent = p->parent_start_ns ? parent_of(pt, p) : NULL;
 	struct task *next;
 
-	if (parent && parent->n_children > 0)
-		parent->n_children--;
+	leave_parent(pt, p);
+	while (p->children)
+		leave_parent(pt, p->children);
 	for (struct task *t = p->tasks; t; t = next) {
 		next = t->next;
 		hash_remove_u64(pt->tasks, t->pub.tid);
@@ -169,6 +211,13 @@ static void remove_proc(struct process_table *pt, struct proc *p)
 	hash_remove_u64(pt->procs, p->pub.tgid);
 	free(p->pub.cmdline);
 	free(p);
+}
+
+/* Somebody else has its pid since `time_ns`. If its end was not told, it was then. */
+static void replace_proc(struct process_table *pt, struct proc *p, uint64_t time_ns)
+{
+	tell_children(p, time_ns);
+	remove_proc(pt, p);
 }
 
 void process_table_clear(struct process_table *pt)
@@ -202,7 +251,7 @@ static struct proc *new_proc(struct process_table *pt, const struct task_info *i
 	struct proc *p = process_table_proc(pt, info->tgid);
 
 	if (p)
-		remove_proc(pt, p);
+		replace_proc(pt, p, start_ns);
 	p = hash_count(pt->procs) < MAX_PROCS ? calloc(1, sizeof(*p)) : NULL;
 	if (!p || hash_set_u64(pt->procs, info->tgid, p) < 0) {
 		pt->stats.n_over_cap++;
@@ -217,6 +266,7 @@ static struct proc *new_proc(struct process_table *pt, const struct task_info *i
 	p->pub.is_kthread = info->is_kthread;
 	memcpy(p->pub.comm, info->comm, COMM_LEN);
 	memcpy(p->pub.nspid, info->nstid, sizeof(p->pub.nspid));
+	adopt_strays(pt, p);
 	return p;
 }
 
@@ -293,6 +343,7 @@ static struct proc *found_by_event(struct process_table *pt, const struct task_i
 
 	if (!p)
 		return NULL;
+	set_parent(pt, p, leader->parent_tgid);
 	process_maps_fork(pt, p, NULL);
 	t = new_task(pt, p, leader, true);
 	if (t)
@@ -308,6 +359,7 @@ static struct proc *proc_of_thread(struct process_table *pt, const struct task_i
 	if (p && same_start(p->pub.start_ns, p->exact, info->process_start_ns, true))
 		return p;
 	leader.tid = info->tgid;
+	leader.parent_tgid = 0;
 	leader.start_ns = info->process_start_ns;
 	memcpy(leader.nstid, (uint32_t[MAX_PID_NS]){ 0 }, sizeof(leader.nstid));
 	return found_by_event(pt, &leader);
@@ -344,11 +396,30 @@ void process_table_fork(struct process_table *pt, const struct task_info *info)
 		return;
 	}
 	if (t && t->pub.tid == t->pub.tgid)
-		remove_proc(pt, t->proc);
+		replace_proc(pt, t->proc, info->start_ns);
 
 	p = info->tid == info->tgid ? new_child(pt, info) : proc_of_thread(pt, info);
 	if (p)
 		(void)new_task(pt, p, info, true);
+}
+
+void process_table_alive(struct process_table *pt, const struct task_info *info)
+{
+	struct task *t = task_at(pt, info->tid);
+	struct proc *p;
+
+	if (t && is_task(t, info->start_ns))
+		return;
+	if (t && t->pub.tid == t->pub.tgid)
+		replace_proc(pt, t->proc, info->start_ns);
+	if (info->tid == info->tgid) {
+		(void)found_by_event(pt, info);
+		return;
+	}
+	p = proc_of_thread(pt, info);
+	t = p ? new_task(pt, p, info, true) : NULL;
+	if (t)
+		t->pub.found = ++pt->found;
 }
 
 void process_table_rename(struct process_table *pt, uint32_t tid, uint64_t start_ns,
@@ -372,6 +443,7 @@ static void mark_free(struct task *t, uint64_t time_ns)
 	if (t->pub.tid != p->pub.tgid)
 		return;
 	p->pub.free_ns = time_ns;
+	tell_children(p, time_ns);
 	for (t = p->tasks; t; t = t->next)
 		if (!t->pub.free_ns)
 			t->pub.free_ns = time_ns;
@@ -497,7 +569,7 @@ void process_table_saw_thread(struct process_table *pt, const struct task_info *
 		return;
 	}
 	if (t && t->pub.tid == t->pub.tgid)
-		remove_proc(pt, t->proc);
+		replace_proc(pt, t->proc, info->start_ns);
 	t = new_task(pt, p, info, false);
 	if (!t)
 		return;
@@ -587,13 +659,9 @@ bool process_table_descends(const struct process_table *pt, uint32_t tgid, const
 
 	if (is_one_of(tgid, roots, n_roots))
 		return true;
-	for (unsigned i = 0; p && i < MAX_GENERATIONS; i++) {
-		const struct proc *parent = parent_of(pt, p);
-
+	for (unsigned i = 0; p && i < MAX_GENERATIONS; i++, p = p->parent)
 		if (is_one_of(p->pub.ppid, roots, n_roots))
-			return parent || !p->parent_start_ns;
-		p = parent;
-	}
+			return p->parent || p->is_stray;
 	return false;
 }
 
@@ -622,7 +690,7 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns)
 
 		if (!long_dead(p->pub.free_ns, now_ns))
 			continue;
-		if (p->n_children > 0 && n_dead_parents++ < MAX_DEAD_PARENTS)
+		if (p->children && n_dead_parents++ < MAX_DEAD_PARENTS)
 			process_maps_drop(pt, p);
 		else
 			remove_proc(pt, p);

@@ -35,7 +35,8 @@ struct thread {
 
 struct process {
 	uint32_t tgid;
-	uint32_t ppid; /* who forked it; of those found in /proc, the parent then */
+	uint32_t ppid;		 /* who forked it; of those found in /proc, the parent then */
+	uint64_t parent_free_ns; /* when the parent was freed; 0 = it lives, or is not known */
 	uint64_t start_ns;
 	uint64_t free_ns; /* 0 = it lives */
 	uint32_t uid;

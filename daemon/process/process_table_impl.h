@@ -31,9 +31,12 @@ struct proc {
 	uint32_t scan;
 	uint64_t cpu_ticks;
 
-	/* The parent is known by both, since pids are reused. */
-	uint64_t parent_start_ns;
-	unsigned n_children; /* entries whose parent this is: it stays for their sake */
+	/*
+	 * Links, since a pid does not say who; and the dead stay for the sake of
+	 * their children. A stray's parent has not been heard of yet.
+	 */
+	struct proc *parent, *children, *prev_sibling, *next_sibling;
+	bool is_stray;
 
 	enum maps_state maps_state;
 	struct mappings *maps;			/* NULL: empty */
@@ -50,6 +53,7 @@ struct process_table {
 	struct symbolizer *sym;
 	struct hash *procs; /* tgid -> struct proc */
 	struct hash *tasks; /* tid -> struct task */
+	struct proc *strays;
 	uint64_t found;
 	uint32_t scan;
 

@@ -26,7 +26,7 @@ struct module_pins *process_table_pins(struct process_table *pt);
 
 struct task_info {
 	uint32_t tid, tgid;
-	uint32_t parent_tgid; /* of whoever called fork */
+	uint32_t parent_tgid; /* of whoever called fork, if it is known; 0: not known */
 	uint64_t start_ns, process_start_ns;
 	uint32_t uid;
 	uint64_t cgroup_id;
@@ -36,6 +36,11 @@ struct task_info {
 };
 
 void process_table_fork(struct process_table *pt, const struct task_info *task);
+/*
+ * It lives, as an event shows. Who was not known yet is now, for what the event
+ * says of it: it may end before the scan comes to it.
+ */
+void process_table_alive(struct process_table *pt, const struct task_info *task);
 void process_table_rename(struct process_table *pt, uint32_t tid, uint64_t start_ns,
 			  const char comm[COMM_LEN]);
 void process_table_free_task(struct process_table *pt, uint32_t tid, uint64_t start_ns,

@@ -93,9 +93,11 @@ class Model:
             self.complain("an entry without a command line:", get[1])
             return
         if 2 in get:
-            if process.parent not in (None, get[2]):
-                self.complain("a process changes its parent:", get[1], process.parent, get[2])
-            process.parent = get[2]
+            # Whoever is a parent is known from then on: a dead one is revived.
+            parent = self.process(get[2], "parent of %d" % get[1])
+            if process.parent not in (None, parent):
+                self.complain("a process changes its parent:", get[1], process.parent.pid, get[2])
+            process.parent = parent
         if get.get(8) and get[1] != 2 and get.get(2) != 2:
             self.complain("a kernel thread is not under 2:", get[1])
         process.name, process.uid, process.nspids = cmdline[0], get.get(5, "-"), nspids
@@ -118,7 +120,7 @@ class Model:
         else:
             task.process = self.new_process(get[1])
             task.process.name = task.name
-            task.process.parent = parent.process.pid if parent.process else None
+            task.process.parent = parent.process
 
     def rename(self, event):
         get = dict(fields(event))
@@ -146,7 +148,7 @@ class Model:
             if not task.process:
                 self.complain("a thread without a process:", task.tid, task.name)
         for process in self.all_processes:
-            if not process.name:
+            if not process.name and process.pid != 0:  # the idle task has none
                 self.complain("a process without a name:", process.pid)
 
 
@@ -191,7 +193,7 @@ def main():
         getattr(model, method)(*args)
     model.check()
     for p in model.all_processes:
-        parent = "-" if p.parent is None else p.parent
+        parent = "-" if p.parent is None else p.parent.pid
         print("process", p.pid, parent, p.uid, p.nspids, escaped(p.name), sep="\t")
     for t in model.all_tasks:
         print("thread", t.tid, t.process.pid if t.process else "-", t.nstids, escaped(t.name),

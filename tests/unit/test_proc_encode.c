@@ -96,6 +96,7 @@ static struct proc_task_event event(uint16_t type, uint64_t time_ns, uint32_t tg
 					       .cpu = (uint16_t)cpu },
 				      .start_ns = start_ns,
 				      .process_start_ns = start_ns,
+				      .ppid = 10,
 				      .prio = 120 };
 
 	snprintf(ev.comm, sizeof(ev.comm), "%s", comm);
@@ -349,10 +350,28 @@ END_TEST
 
 START_TEST(kernel_threads_are_named_by_their_comm)
 {
+	is_found(0, 2, 1, NULL);
 	is_found(2, 3, 1, NULL);
 	begin_session();
-	expect("process 3 parent 2 uid 0 kthread comm: found\n"
+	expect("process 2 parent 0 uid 0 kthread comm: found\n"
+	       "process 3 parent 2 uid 0 kthread comm: found\n"
+	       "thread 2 of 2: found\n"
 	       "thread 3 of 3: found\n");
+}
+END_TEST
+
+/* A reader would make a process without a name of the parent. */
+START_TEST(who_lost_the_parent_before_the_session_is_a_child_of_init)
+{
+	is_found(1, 10, OLD, "parent");
+	is_found(10, 11, OLD, "child");
+	is_freed(T0 - 1, 10, 10, OLD);
+	begin_session();
+	execs(T0 + 1000, 11, 11, OLD, "new", 4);
+	expect("process 11 parent 1 uid 0: child\n"
+	       "thread 11 of 11: found\n"
+	       "1001 process 11 parent 1 uid 1000: new\n"
+	       "1001 thread 11 of 11: exec\n");
 }
 END_TEST
 
@@ -464,6 +483,33 @@ START_TEST(an_exec_from_a_thread_ends_the_thread)
 }
 END_TEST
 
+/* The parent may not change, and may not be named after its end. */
+START_TEST(who_loses_the_parent_is_named_as_of_before)
+{
+	is_found(1, 10, OLD, "shell");
+	begin_session();
+	forks(T0 + 1000, 10, 11, "shell");
+	ck_assert_int_eq(proc_encoder_flush(encoder, T0 + 1500, false), 0);
+	is_freed(T0 + 2000, 10, 10, OLD);
+	renames(T0 + 3000, 11, 11, T0 + 990, "exec");
+	execs(T0 + 4000, 11, 11, T0 + 990, "daemon", 7);
+	forks(T0 + 5000, 11, 12, "exec");
+	is_freed(T0 + 6000, 12, 12, T0 + 4990);
+	expect("process 10 parent 1 uid 0: shell\n"
+	       "thread 10 of 10: found\n"
+	       "1000 newtask 11 shell by 10 flags 0 cpu 0\n"
+	       "1001 process 11 parent 10 uid 0: shell\n"
+	       "1001 thread 11 of 11: shell\n"
+	       "1999 process 11 parent 10 uid 1000: daemon\n"
+	       "1999 thread 11 of 11: exec\n"
+	       "2000 free 10\n"
+	       "5000 newtask 12 exec by 11 flags 0 cpu 0\n"
+	       "5001 process 12 parent 11 uid 0: daemon\n"
+	       "5001 thread 12 of 12: exec\n"
+	       "6000 free 12\n");
+}
+END_TEST
+
 START_TEST(a_reused_pid_gets_entries_of_both_owners)
 {
 	begin_session();
@@ -530,11 +576,32 @@ START_TEST(who_is_found_later_was_there_from_the_start)
 }
 END_TEST
 
-START_TEST(events_about_tasks_not_found_yet_are_left_out)
+/* It ends before the scan comes to it. */
+START_TEST(who_is_only_known_by_its_end_was_there_from_the_start)
+{
+	is_found(1, 10, OLD, "shell");
+	begin_session();
+	exits(T0 + 2000, 20, 20, OLD);
+	is_freed(T0 + 3000, 20, 20, OLD);
+	exits(T0 + 2100, 30, 31, OLD);
+	is_freed(T0 + 3100, 30, 31, OLD);
+	expect("process 10 parent 1 uid 0: shell\n"
+	       "process 20 parent 10 uid 0 comm: dying\n"
+	       "process 30 parent -1 uid 0 comm: dying\n"
+	       "thread 10 of 10: found\n"
+	       "thread 20 of 20: dying\n"
+	       "thread 30 of 30: dying\n"
+	       "thread 31 of 30: dying\n"
+	       "2000 exit 20 of 20\n"
+	       "2100 exit 31 of 30\n"
+	       "3000 free 20\n"
+	       "3100 free 31\n");
+}
+END_TEST
+
+START_TEST(who_is_freed_without_being_known_is_left_out)
 {
 	begin_session();
-	renames(T0 + 1000, 10, 10, OLD, "unknown");
-	exits(T0 + 2000, 10, 10, OLD);
 	is_freed(T0 + 3000, 10, 10, OLD);
 	expect("");
 }
@@ -692,6 +759,7 @@ int main(void)
 
 	tcase_add_test(t, all_that_live_are_listed_at_the_start);
 	tcase_add_test(t, kernel_threads_are_named_by_their_comm);
+	tcase_add_test(t, who_lost_the_parent_before_the_session_is_a_child_of_init);
 	tcase_add_test(t, ten_thousand_processes_are_listed_in_packets_of_500);
 	t = new_case(s, "events");
 	tcase_add_test(t, a_process_from_fork_to_free);
@@ -700,11 +768,13 @@ int main(void)
 	tcase_add_test(t, a_thread_is_named_by_its_newtask_until_it_is_renamed);
 	tcase_add_test(t, a_renamed_main_thread_keeps_its_process_name);
 	tcase_add_test(t, an_exec_from_a_thread_ends_the_thread);
+	tcase_add_test(t, who_loses_the_parent_is_named_as_of_before);
 	tcase_add_test(t, a_reused_pid_gets_entries_of_both_owners);
 	tcase_add_test(t, a_free_that_comes_after_the_pid_was_reused_is_left_out);
 	tcase_add_test(t, a_task_that_the_scan_has_listed_gets_no_newtask);
 	tcase_add_test(t, who_is_found_later_was_there_from_the_start);
-	tcase_add_test(t, events_about_tasks_not_found_yet_are_left_out);
+	tcase_add_test(t, who_is_only_known_by_its_end_was_there_from_the_start);
+	tcase_add_test(t, who_is_freed_without_being_known_is_left_out);
 	tcase_add_test(t, a_new_thread_of_a_process_not_found_yet_brings_it_along);
 	t = new_case(s, "names");
 	tcase_add_test(t, names_that_are_no_text_are_made_text);

@@ -254,6 +254,58 @@ START_TEST(a_thread_of_an_unknown_process_brings_it_along)
 }
 END_TEST
 
+START_TEST(a_sign_of_life_makes_known_whoever_it_is_of)
+{
+	struct task_info t = task(10, 10, T0);
+
+	t.parent_tgid = 5;
+	process_table_alive(pt, &t);
+	ck_assert_uint_eq(process_table_get(pt, 10)->ppid, 5);
+	ck_assert_uint_gt(process_table_thread(pt, 10)->found, 0);
+	t = task(20, 21, T0);
+	process_table_alive(pt, &t);
+	ck_assert_uint_eq(n_threads(20), 2);
+	/* Who is known stays as it is. */
+	t = task(10, 10, T0);
+	memcpy(t.comm, "other", 6);
+	process_table_alive(pt, &t);
+	ck_assert_str_eq(process_table_get(pt, 10)->comm, "task-10");
+	/* Another one with that tid does not. */
+	t.start_ns = t.process_start_ns = T0 + 7;
+	process_table_alive(pt, &t);
+	ck_assert_str_eq(process_table_get(pt, 10)->comm, "other");
+	ck_assert_uint_eq(stats().n_processes, 2);
+}
+END_TEST
+
+START_TEST(children_are_told_when_their_parent_is_gone)
+{
+	fork_process(1, 10, T0);
+	fork_process(10, 11, T0 + 10);
+	fork_process(10, 12, T0 + 20);
+	ck_assert_uint_eq(process_table_get(pt, 11)->parent_free_ns, 0);
+	process_table_free_task(pt, 10, T0, T0 + 30);
+	ck_assert_uint_eq(process_table_get(pt, 11)->parent_free_ns, T0 + 30);
+	/* Without a word: when somebody else has its pid. */
+	fork_process(12, 13, T0 + 40);
+	fork_process(1, 12, T0 + 50);
+	ck_assert_uint_eq(process_table_get(pt, 13)->parent_free_ns, T0 + 50);
+}
+END_TEST
+
+START_TEST(a_parent_that_is_found_late_has_its_children)
+{
+	see_process(10, 11, T0 + NS_PER_SEC, "child");
+	see_process(10, 12, T0 + NS_PER_SEC, "child");
+	see_process(10, 13, T0 - NS_PER_SEC, "older than the parent");
+	see_process(1, 10, T0, "parent");
+	process_table_free_task(pt, 10, T0, T0 + 2 * NS_PER_SEC);
+	ck_assert_uint_eq(process_table_get(pt, 11)->parent_free_ns, T0 + 2 * NS_PER_SEC);
+	ck_assert_uint_eq(process_table_get(pt, 12)->parent_free_ns, T0 + 2 * NS_PER_SEC);
+	ck_assert_uint_eq(process_table_get(pt, 13)->parent_free_ns, 0);
+}
+END_TEST
+
 START_TEST(an_exec_of_an_unknown_process_brings_it_along)
 {
 	exec_process(10, 10, T0, "late");
@@ -538,6 +590,9 @@ int main(void)
 	tcase_add_test(t, a_reused_pid_is_another_process_at_once);
 	tcase_add_test(t, a_tid_may_move_from_a_thread_to_a_process_and_back);
 	tcase_add_test(t, a_thread_of_an_unknown_process_brings_it_along);
+	tcase_add_test(t, a_sign_of_life_makes_known_whoever_it_is_of);
+	tcase_add_test(t, children_are_told_when_their_parent_is_gone);
+	tcase_add_test(t, a_parent_that_is_found_late_has_its_children);
 	tcase_add_test(t, an_exec_of_an_unknown_process_brings_it_along);
 	tcase_add_loop_test(t, after_an_exec_from_a_thread_the_leader_lives_and_the_thread_does_not,
 			    0, 2);

@@ -6,7 +6,7 @@
  *   rename      the main thread and another one take new names
  *   thread-exec a thread that is not the leader calls exec
  *   vfork       a child that shares its parent's memory until exec
- *   orphan      a grandchild whose parent has ended
+ *   orphan      a grandchild that calls exec when its parent has ended
  *   pidns       init of a new pid namespace and a child in it
  *   names       names and arguments that are not text
  */
@@ -94,9 +94,8 @@ static int do_orphan(void)
 		if (fork() == 0) {
 			while (getppid() != 1 && kill(child, 0) == 0)
 				usleep(1000);
-			printf("orphan %d\n", getpid());
-			fflush(stdout);
-			wait_for_input_end();
+			usleep(50000); /* until the kernel has freed it, too */
+			execl("/proc/self/exe", "after-orphan", "orphan-done", (char *)NULL);
 		}
 		_exit(0);
 	}
@@ -155,6 +154,8 @@ int main(int argc, char **argv)
 		return do_thread_exec();
 	if (strcmp(kind, "thread-exec-done") == 0)
 		printf("thread-exec %d %s\n", getpid(), argc > 2 ? argv[2] : "");
+	else if (strcmp(kind, "orphan-done") == 0)
+		printf("orphan %d\n", getpid());
 	else if (strcmp(kind, "vfork") == 0)
 		return do_vfork();
 	else if (strcmp(kind, "orphan") == 0)
