@@ -13,17 +13,20 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "process/proc_parse.h"
 
 /* Threads that wait for an answer; each has a small stack and one descriptor. */
 #define MAX_STUCK   8
 #define STACK_BYTES (64 * 1024)
+#define MAX_TURNS   10
 
 /* Shared by the caller and the thread; the last of them frees it. */
 struct request {
 	pthread_mutex_t lock;
 	pthread_cond_t done_cond;
 	int path_fd;
-	int fd; /* the answer: a descriptor or -errno */
+	int fd;	   /* the answer: a descriptor or -errno */
+	pid_t tid; /* 0: the thread has not begun */
 	bool done, abandoned;
 };
 
@@ -73,8 +76,13 @@ static int request_new(int path_fd, struct request **ret)
 static void *open_thread(void *arg)
 {
 	struct request *req = arg;
-	int fd = reopen_path(req->path_fd);
 	bool abandoned;
+	int fd;
+
+	pthread_mutex_lock(&req->lock);
+	req->tid = gettid();
+	pthread_mutex_unlock(&req->lock);
+	fd = reopen_path(req->path_fd);
 
 	pthread_mutex_lock(&req->lock);
 	req->fd = fd;
@@ -106,11 +114,49 @@ static int start_thread(struct request *req)
 	return r;
 }
 
+/* On a busy machine it may be the CPU that the thread waits for. */
+static bool is_runnable(pid_t tid)
+{
+	struct proc_stat stat;
+	char name[64], text[1024];
+	ssize_t n = -1;
+	int fd;
+
+	if (tid == 0)
+		return true;
+	snprintf(name, sizeof(name), "/proc/self/task/%d/stat", (int)tid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text));
+		close(fd);
+	}
+	return n > 0 && proc_parse_stat(text, (size_t)n, &stat) == 0 && stat.state == 'R';
+}
+
+/* Called with the lock held. 0: done. */
+static int wait_for(struct request *req, uint64_t timeout_ns)
+{
+	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (unsigned i = 0; i < MAX_TURNS; i++) {
+		struct timespec until;
+		int r = 0;
+
+		until_ns += timeout_ns;
+		until = (struct timespec){ .tv_sec = (time_t)(until_ns / NS_PER_SEC),
+					   .tv_nsec = (long)(until_ns % NS_PER_SEC) };
+		while (!req->done && r == 0)
+			r = pthread_cond_timedwait(&req->done_cond, &req->lock, &until);
+		if (req->done)
+			return 0;
+		if (!is_runnable(req->tid))
+			return -ETIMEDOUT;
+	}
+	return -EAGAIN;
+}
+
 int slow_open(int path_fd, uint64_t timeout_ns)
 {
-	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + timeout_ns;
-	struct timespec until = { .tv_sec = (time_t)(until_ns / NS_PER_SEC),
-				  .tv_nsec = (long)(until_ns % NS_PER_SEC) };
 	struct request *req = NULL;
 	bool abandoned;
 	int r;
@@ -130,10 +176,10 @@ int slow_open(int path_fd, uint64_t timeout_ns)
 	}
 
 	pthread_mutex_lock(&req->lock);
-	while (!req->done && r == 0)
-		r = pthread_cond_timedwait(&req->done_cond, &req->lock, &until);
+	r = wait_for(req, timeout_ns);
+	if (r == 0)
+		r = req->fd;
 	abandoned = req->abandoned = !req->done;
-	r = req->done ? req->fd : -ETIMEDOUT;
 	pthread_mutex_unlock(&req->lock);
 	if (!abandoned) /* else it is the thread's now */
 		request_free(req);

@@ -12,7 +12,8 @@
 
 /*
  * Opens the file of an O_PATH descriptor, which is borrowed, for reading.
- * -ETIMEDOUT: no answer in time; the thread is left to wait for it. -EBUSY: too
+ * -ETIMEDOUT: no answer in time; the thread is left to wait for it. -EAGAIN: it
+ * did not get to run, which takes ten times as long to find out. -EBUSY: too
  * many wait already.
  */
 int slow_open(int path_fd, uint64_t timeout_ns);
