@@ -31,6 +31,9 @@
 /* A task_newtask may come this long after the start time that the task carries. */
 #define YOUNG_NS NS_PER_SEC
 
+/* Within which records that interrupted each other lie. */
+#define MAX_DISORDER_NS NS_PER_MS
+
 /* An entry of the ProcessTree to come; the last of its kind until it is written. */
 struct entry {
 	uint64_t time_ns;
@@ -404,6 +407,27 @@ static int add_entry(struct proc_encoder *e, uint32_t tid, uint64_t time_ns, uns
 
 /* ---- keeping ---- */
 
+/*
+ * Records of one CPU stay in order, even where one interrupted another: so the
+ * end of a task may come before the beginning of the next with its tid, and
+ * carry a later time. In the order of time that would end the new one.
+ */
+static void drop_later_free(struct proc_encoder *e, const struct proc_task_event *newtask)
+{
+	for (unsigned i = e->n_events; i-- > 0;) {
+		const struct proc_task_event *ev = &e->events[i];
+
+		if (ev->hdr.time_ns + MAX_DISORDER_NS < newtask->hdr.time_ns)
+			break;
+		if (ev->hdr.type != PROC_FREE || ev->hdr.tid != newtask->hdr.tid ||
+		    ev->hdr.time_ns < newtask->hdr.time_ns)
+			continue;
+		e->n_events--;
+		memmove(&e->events[i], &e->events[i + 1], (e->n_events - i) * sizeof(*ev));
+		trace_writer_skip(e->env.writer, 1);
+	}
+}
+
 static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *ev)
 {
 	bool known = process_table_is(e->env.processes, ev->hdr.tid, ev->start_ns);
@@ -412,6 +436,7 @@ static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *
 		trace_writer_skip(e->env.writer, 1);
 		return 0;
 	}
+	drop_later_free(e, ev);
 	e->events[e->n_events++] = *ev;
 	/* Threads get their name and process from the event itself. */
 	if (known && (ev->hdr.tid == ev->hdr.tgid || ev->nstid[0]))

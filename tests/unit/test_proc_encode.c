@@ -544,6 +544,22 @@ START_TEST(a_free_that_comes_after_the_pid_was_reused_is_left_out)
 }
 END_TEST
 
+/* It came first, but its time was taken later: in the middle of it the other CPU was faster. */
+START_TEST(a_free_with_a_later_time_than_the_reuse_is_left_out)
+{
+	begin_session();
+	forks(T0 + 1000, 10, 11, "first");
+	forks(T0 + 1100, 10, 12, "other");
+	is_freed(T0 + 3005, 11, 11, T0 + 990);
+	is_freed(T0 + 3006, 12, 12, T0 + 1090);
+	forks(T0 + 3000, 10, 11, "second");
+	finish();
+	for (size_t i = 0; i < n_lines; i++)
+		ck_assert_str_ne(lines[i].text, "free 11");
+	ck_assert_str_eq(lines[n_lines - 1].text, "free 12");
+}
+END_TEST
+
 /* Listed at the start: a newtask later in time would make it another process. */
 START_TEST(a_task_that_the_scan_has_listed_gets_no_newtask)
 {
@@ -771,6 +787,7 @@ int main(void)
 	tcase_add_test(t, who_loses_the_parent_is_named_as_of_before);
 	tcase_add_test(t, a_reused_pid_gets_entries_of_both_owners);
 	tcase_add_test(t, a_free_that_comes_after_the_pid_was_reused_is_left_out);
+	tcase_add_test(t, a_free_with_a_later_time_than_the_reuse_is_left_out);
 	tcase_add_test(t, a_task_that_the_scan_has_listed_gets_no_newtask);
 	tcase_add_test(t, who_is_found_later_was_there_from_the_start);
 	tcase_add_test(t, who_is_only_known_by_its_end_was_there_from_the_start);
