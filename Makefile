@@ -199,6 +199,8 @@ $(O)/systemd/tracer.service: systemd/tracer.service.in
 install: all $(O)/systemd/tracer.service	## honours DESTDIR and PREFIX
 	@for f in $(FILES); do IFS=:; set -- $$f; \
 		echo "  INST  $(DESTDIR)$$3"; $(INSTALL) -D -m $$1 $$2 $(DESTDIR)$$3 || exit 1; done
+	@[ -n "$(DESTDIR)" ] || echo "As a service: systemd-sysusers && systemctl daemon-reload &&" \
+		"systemctl enable --now tracer.socket"
 
 uninstall:				## removes what install put there
 	@for f in $(FILES); do rm -f $(DESTDIR)$${f##*:}; done
