@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples in a trace: their stacks, their order, and how long they wait for names. */
+#include <check.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "collect/cpu_encode.h"
+#include "cpu_events.h"
+#include "process/mappings.h"
+#include "process/process_table.h"
+#include "process/process_table_update.h"
+#include "symbolize/symbolizer.h"
+#include "trace_meta.h"
+#include "written_trace.h"
+
+#define TGID 100 /* its code at CODE is of a file whose names never come; elsewhere is nothing */
+#define TID  101
+#define CODE 0x400000u
+
+#define MAX_WAIT_NS (3 * NS_PER_SEC) /* as in cpu_encode.c */
+#define MAX_WAITING 65536
+
+static struct written w;
+static struct trace_config config;
+static struct symbolizer *symbolizer;
+static struct process_table *processes;
+static void *encoder;
+static uint64_t t0, n_encoded;
+
+static void put_tree(void)
+{
+	ProcessTree tree = PROCESS_TREE__INIT;
+	ProcessTree__Process process = PROCESS_TREE__PROCESS__INIT, *processes_ptr = &process;
+	ProcessTree__Thread thread = PROCESS_TREE__THREAD__INIT, *threads_ptr = &thread;
+	TracePacket pkt = TRACE_PACKET__INIT;
+	char *cmdline = (char *)"program";
+
+	process.has_pid = 1;
+	process.pid = TGID;
+	process.n_cmdline = 1;
+	process.cmdline = &cmdline;
+	thread.has_tid = thread.has_tgid = 1;
+	thread.tid = TID;
+	thread.tgid = TGID;
+	tree.n_processes = tree.n_threads = 1;
+	tree.processes = &processes_ptr;
+	tree.threads = &threads_ptr;
+	pkt.has_timestamp = 1;
+	pkt.timestamp = t0;
+	pkt.process_tree = &tree;
+	ck_assert_int_eq(trace_writer_put(w.writer, SEQ_PROCESSES, &pkt, 0), 0);
+}
+
+static void add_process(void)
+{
+	struct task_info task = {
+		.tid = TGID, .tgid = TGID, .start_ns = 1, .process_start_ns = 1, .comm = "program"
+	};
+	struct mapping mapping = { .start = CODE, .end = CODE + 0x100000 };
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	process_table_fork(processes, &task);
+	ck_assert_int_eq(symbolizer_module(symbolizer, fd, "/usr/bin/program", &mapping.module), 0);
+	process_table_exec_maps(processes, TGID, 2);
+	process_table_mmap(processes, TGID, 3, &mapping);
+}
+
+static void set_up(void)
+{
+	struct encoder_env env = { .config = &config };
+
+	written_open(&w);
+	t0 = boot_ns();
+	n_encoded = 0;
+	strcpy(config.event, "cpu-clock");
+	config.freq_hz = 1000;
+	/* Never started: nobody answers. */
+	ck_assert_int_eq(symbolizer_new(&symbolizer), 0);
+	ck_assert_int_eq(process_table_new(symbolizer, &processes), 0);
+	add_process();
+	put_tree();
+	env.writer = w.writer;
+	env.processes = processes;
+	env.symbolizer = symbolizer;
+	ck_assert_int_eq(cpu_encoder_new(&env, &encoder), 0);
+}
+
+static void tear_down(void)
+{
+	cpu_encoder_free(encoder);
+	cpu_encoder_free(NULL);
+	process_table_free(processes);
+	symbolizer_free(symbolizer);
+	written_done(&w);
+}
+
+static struct cpu_sample_event a_sample(uint64_t time, unsigned n_kernel, unsigned n_user)
+{
+	struct cpu_sample_event ev;
+
+	memset(&ev, 0, sizeof(ev));
+	ev.hdr.type = CPU_SAMPLE;
+	ev.hdr.time_ns = t0 + time;
+	ev.hdr.tgid = TGID;
+	ev.hdr.tid = TID;
+	ev.hdr.cpu = 1;
+	ev.n_kernel = (uint16_t)n_kernel;
+	ev.n_user = (uint16_t)n_user;
+	ev.hdr.size = (uint16_t)(CPU_SAMPLE_HEAD + 8 * (n_kernel + n_user));
+	ev.in_kernel = n_kernel > 0;
+	for (unsigned i = 0; i < n_kernel; i++)
+		ev.ips[i] = 0xffffffff81000000ull + 0x1000 * i;
+	return ev;
+}
+
+static void encode(const struct cpu_sample_event *ev)
+{
+	ck_assert(cpu_sample_valid(&ev->hdr, ev->hdr.size));
+	trace_writer_source(w.writer, WRITTEN_SOURCE, ev->hdr.time_ns);
+	ck_assert_int_eq(cpu_encode(encoder, &ev->hdr), 0);
+	n_encoded++;
+}
+
+/* A stack of unmapped code: its one name is known at once. */
+static void put_known(uint64_t time)
+{
+	struct cpu_sample_event ev = a_sample(time, 0, 1);
+
+	ev.ips[0] = 0x7fff00000000ull;
+	encode(&ev);
+}
+
+/* A stack in the file. */
+static void put_unknown(uint64_t time, uint64_t pc)
+{
+	struct cpu_sample_event ev = a_sample(time, 0, 1);
+
+	ev.ips[0] = pc;
+	encode(&ev);
+}
+
+static void flush(uint64_t time, bool final)
+{
+	trace_writer_source(w.writer, WRITTEN_SOURCE, t0 + time);
+	ck_assert_int_eq(cpu_encoder_flush(encoder, t0 + time, final), 0);
+}
+
+static size_t n_samples(void)
+{
+	written_read(&w);
+	return written_count(&w, SEQ_SAMPLES);
+}
+
+static const TracePacket *sample(size_t i)
+{
+	const TracePacket *pkt = written_packet(&w, SEQ_SAMPLES, i);
+
+	ck_assert_ptr_nonnull(pkt);
+	ck_assert_ptr_nonnull(pkt->stack_sample);
+	return pkt;
+}
+
+START_TEST(a_sample_says_who_where_and_how_much)
+{
+	struct cpu_sample_event ev = a_sample(5, 1, 0);
+	const TracePacket *pkt;
+
+	encode(&ev);
+	put_known(6);
+	ck_assert_uint_eq(n_samples(), 2);
+	pkt = sample(0);
+	ck_assert_uint_eq(pkt->timestamp, t0 + 5);
+	ck_assert_uint_eq(pkt->stack_sample->primary_weight, 1000000);
+	ck_assert_str_eq(pkt->trace_packet_defaults->stack_sample_defaults->source, "linux.perf");
+	ck_assert_uint_eq(pkt->interned_data->stack_sample_task_contexts[0]->pid, TGID);
+	ck_assert_uint_eq(pkt->interned_data->stack_sample_task_contexts[0]->tid, TID);
+	ck_assert_uint_eq(pkt->interned_data->stack_sample_execution_contexts[0]->cpu, 1);
+	ck_assert_int_eq(pkt->interned_data->stack_sample_execution_contexts[0]->mode, 2);
+	ck_assert_int_eq(sample(1)->interned_data->stack_sample_execution_contexts[0]->mode, 1);
+	written_assert_good(&w);
+}
+END_TEST
+
+/* Of the frames of a callstack the trace wants the outermost first. */
+START_TEST(a_stack_is_written_from_the_far_end)
+{
+	static const uint64_t user[] = { CODE + 0x1000, CODE + 0x2001, CODE + 0x3001 };
+	static const uint64_t want[] = { 0x3000, 0x2000, 0x1000 }; /* calls, not returns */
+	struct cpu_sample_event ev = a_sample(0, 2, 3);
+	const InternedData *data;
+
+	memcpy(ev.ips + 2, user, sizeof(user));
+	encode(&ev);
+	flush(0, true);
+	ck_assert_uint_eq(n_samples(), 1);
+	data = sample(0)->interned_data;
+	ck_assert_uint_eq(data->n_callstacks, 1);
+	ck_assert_uint_eq(data->callstacks[0]->n_frame_ids, 5);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(data->callstacks[0]->frame_ids[i], data->frames[i]->iid);
+		ck_assert_uint_eq(data->frames[i]->rel_pc, want[i]);
+		ck_assert_int_eq(data->frames[i]->kind, LOCATION_NATIVE);
+	}
+	ck_assert_int_eq(data->frames[data->n_frames - 1]->kind, LOCATION_KERNEL);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(a_sample_waits_for_names_and_goes_without_them_in_the_end)
+{
+	const InternedData *data;
+	char name[64] = "";
+
+	put_unknown(0, CODE + 0x123);
+	ck_assert(cpu_encoder_pending(encoder));
+	flush(MAX_WAIT_NS, false);
+	ck_assert_uint_eq(n_samples(), 0);
+	flush(MAX_WAIT_NS + 1, false);
+	ck_assert(!cpu_encoder_pending(encoder));
+	ck_assert_uint_eq(n_samples(), 1);
+	data = sample(0)->interned_data;
+	memcpy(name, data->function_names[0]->str.data, data->function_names[0]->str.len);
+	ck_assert_str_eq(name, "[program+0x123]");
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(samples_keep_their_order)
+{
+	put_known(0);
+	put_unknown(1, CODE + 1);
+	put_known(2); /* its name is there, but it is not its turn */
+	put_known(3);
+	flush(10, false);
+	ck_assert_uint_eq(n_samples(), 1);
+	put_known(MAX_WAIT_NS + 2); /* a late one lets all go, by itself */
+	ck_assert_uint_eq(n_samples(), 5);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_uint_eq(sample(i)->timestamp, t0 + i);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(the_last_flush_waits_for_nobody)
+{
+	put_unknown(0, CODE + 1);
+	put_known(1);
+	ck_assert(cpu_encoder_pending(encoder));
+	flush(2, true);
+	ck_assert(!cpu_encoder_pending(encoder));
+	ck_assert_uint_eq(n_samples(), 2);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(not_more_than_so_many_wait)
+{
+	struct trace_writer_stats stats;
+
+	for (unsigned i = 0; i < MAX_WAITING + 100; i++)
+		put_unknown(i, CODE + 16);
+	ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+	trace_writer_stats(w.writer, WRITTEN_SOURCE, &stats);
+	ck_assert_uint_eq(stats.n_written, 100);
+}
+END_TEST
+
+START_TEST(what_still_waits_is_freed)
+{
+	put_unknown(0, CODE + 1);
+	put_unknown(1, CODE + 2);
+}
+END_TEST
+
+START_TEST(a_stack_is_told_once_in_a_generation)
+{
+	struct cpu_sample_event ev = a_sample(0, 0, 3);
+
+	ev.ips[0] = 0x7fff00000000ull;
+	ev.ips[1] = 0x7fff00001000ull;
+	ev.ips[2] = 0x7fff00002000ull;
+	for (unsigned i = 0; i < 10; i++)
+		encode(&ev);
+	ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+	ck_assert_uint_eq(n_samples(), 10);
+	ck_assert_uint_eq(sample(0)->interned_data->n_callstacks, 1);
+	for (unsigned i = 1; i < 10; i++)
+		ck_assert_ptr_null(sample(i)->interned_data);
+	w.refuse_bulk = true;
+	encode(&ev);
+	ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+	w.refuse_bulk = false;
+	encode(&ev);
+	encode(&ev);
+	ck_assert_uint_eq(n_samples(), 12);
+	ck_assert_uint_eq(sample(10)->interned_data->n_callstacks, 1);
+	ck_assert_ptr_nonnull(sample(10)->trace_packet_defaults);
+	ck_assert_ptr_null(sample(11)->interned_data);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(new_mappings_mean_other_frames_at_the_same_address)
+{
+	struct mapping mapping = { .start = CODE, .end = CODE + 0x100000, .pgoff = 0x10000 };
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+
+	ev.ips[0] = CODE + 0x500;
+	encode(&ev);
+	flush(0, true);
+	mapping.module = symbolizer_pseudo_module(symbolizer, "[new]");
+	process_table_mmap(processes, TGID, t0, &mapping);
+	ev.hdr.time_ns++;
+	encode(&ev);
+	flush(0, true);
+	ck_assert_uint_eq(n_samples(), 2);
+	ck_assert_uint_ne(sample(0)->stack_sample->callstack_iid,
+			  sample(1)->stack_sample->callstack_iid);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(whatever_is_dropped_the_samples_left_are_good)
+{
+	struct trace_writer_stats stats;
+
+	srandom((unsigned)_i + 1);
+	for (unsigned i = 0; i < 8000; i++) {
+		struct cpu_sample_event ev =
+			a_sample(i, (unsigned)random() % 3, 1 + (unsigned)random() % 20);
+
+		for (unsigned k = 0; k < ev.n_user; k++)
+			ev.ips[ev.n_kernel + k] = random() % 4 ? 0x7fff00000000ull + (uint64_t)random() % 30
+							       : CODE + (uint64_t)random() % 300;
+		encode(&ev);
+		if (random() % 50 == 0)
+			flush(i, random() % 2);
+		if (random() % 100 == 0 || i == 4000) {
+			w.refuse_bulk = random() % 3 == 0 || i == 4000;
+			ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+			w.refuse_bulk = false;
+		}
+	}
+	flush(8000, true);
+	ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+	trace_writer_stats(w.writer, WRITTEN_SOURCE, &stats);
+	ck_assert_uint_eq(stats.n_written + stats.n_dropped, n_encoded);
+	ck_assert_uint_gt(stats.n_dropped, 0);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(only_samples_of_their_own_size_are_valid)
+{
+	struct cpu_sample_event ev = a_sample(0, 127, 127);
+
+	ck_assert(cpu_sample_valid(&ev.hdr, ev.hdr.size));
+	ck_assert(!cpu_sample_valid(&ev.hdr, ev.hdr.size - 1u));
+	ev.hdr.size -= 8;
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 2, 3);
+	ck_assert(cpu_sample_valid(&ev.hdr, ev.hdr.size));
+	ck_assert(cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ck_assert(!cpu_sample_valid(&ev.hdr, CPU_SAMPLE_HEAD - 1));
+	ev.n_user = 4;
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 0, 0);
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 1, 1);
+	ev.n_kernel = UINT16_MAX;
+	ev.n_user = 3; /* together 2, if they wrapped */
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 1, 1);
+	ev.hdr.type = 2;
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 1, 1);
+	ev.hdr.cpu = 1024;
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+}
+END_TEST
+
+START_TEST(an_event_that_does_not_exist_gives_no_encoder)
+{
+	struct trace_config other = { .event = "nonsense", .freq_hz = 1 };
+	struct encoder_env env = { .config = &other, .writer = w.writer };
+	void *none = NULL;
+
+	ck_assert_int_lt(cpu_encoder_new(&env, &none), 0);
+	ck_assert_ptr_null(none);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("cpu_encode");
+	TCase *tc = tcase_create("cpu_encode");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_sample_says_who_where_and_how_much);
+	tcase_add_test(tc, a_stack_is_written_from_the_far_end);
+	tcase_add_test(tc, a_sample_waits_for_names_and_goes_without_them_in_the_end);
+	tcase_add_test(tc, samples_keep_their_order);
+	tcase_add_test(tc, the_last_flush_waits_for_nobody);
+	tcase_add_test(tc, not_more_than_so_many_wait);
+	tcase_add_test(tc, what_still_waits_is_freed);
+	tcase_add_test(tc, a_stack_is_told_once_in_a_generation);
+	tcase_add_test(tc, new_mappings_mean_other_frames_at_the_same_address);
+	tcase_add_loop_test(tc, whatever_is_dropped_the_samples_left_are_good, 0, 4);
+	tcase_add_test(tc, only_samples_of_their_own_size_are_valid);
+	tcase_add_test(tc, an_event_that_does_not_exist_gives_no_encoder);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
