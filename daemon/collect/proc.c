@@ -72,7 +72,7 @@ static void apply_task(struct process_table *pt, const struct proc_task_event *e
 {
 	struct task_info info = { .tid = ev->hdr.tid,
 				  .tgid = ev->hdr.tgid,
-				  .parent_tgid = ev->hdr.peer_tgid,
+				  .parent_tgid = ev->ppid,
 				  .start_ns = ev->start_ns,
 				  .process_start_ns = ev->process_start_ns,
 				  .uid = ev->uid,
@@ -84,12 +84,21 @@ static void apply_task(struct process_table *pt, const struct proc_task_event *e
 	memcpy(info.comm, ev->comm, sizeof(info.comm));
 	memcpy(info.nstid, ev->nstid, sizeof(info.nstid));
 
-	if (ev->hdr.type == PROC_NEWTASK)
+	switch (ev->hdr.type) {
+	case PROC_NEWTASK:
+		info.parent_tgid = ev->hdr.peer_tgid;
 		process_table_fork(pt, &info);
-	else if (ev->hdr.type == PROC_RENAME)
+		break;
+	case PROC_RENAME:
+		process_table_alive(pt, &info);
 		process_table_rename(pt, info.tid, info.start_ns, info.comm);
-	else if (ev->hdr.type == PROC_FREE)
+		break;
+	case PROC_EXIT:
+		process_table_alive(pt, &info);
+		break;
+	default: /* PROC_FREE */
 		process_table_free_task(pt, info.tid, info.start_ns, ev->hdr.time_ns);
+	}
 }
 
 static void apply_exec(struct process_table *pt, const struct proc_exec_event *ev)
