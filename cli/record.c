@@ -235,7 +235,8 @@ static int start_session(struct record *rec, char *line)
 	start.progress_interval_ms = PROGRESS_MS;
 	req.start = &start;
 	r = client_send(rec->client, &req);
-	if (r == 0)
+	/* Who has closed may have said why. */
+	if (r == 0 || r == -EPIPE)
 		r = record_await_started(rec->client, rec->fd, &rec->bytes, &reply, err,
 					 sizeof(err));
 	else
