@@ -385,6 +385,10 @@ static int watch_signals(struct record *rec)
 {
 	sigset_t set;
 
+	/* A script's "tracectl record &" starts with SIGINT ignored, and signalfd would not see it.
+	 */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);

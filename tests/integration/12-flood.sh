@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# More events than anybody can take: each one is delivered or counted as lost, to
+# the last, while the daemon answers and another client's trace is whole.
+# timeout: 240
+. "$(dirname "$0")/lib.sh"
+
+need python3
+flood=$O/tests/integration/prog/flood
+cpus=$(nproc)
+
+now_ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# The ledger of a source in a complete trace: "produced lost written".
+ledger() { # FILE SOURCE
+	python3 - "$1" "$2" <<-'PY'
+		import sys
+		sys.path.insert(0, "tests/integration")
+		from wire import fields, packets
+		found = {}
+		for packet in packets(open(sys.argv[1], "rb").read()):
+		    for number, value in fields(dict(packet).get(126, b"")):
+		        attribute = dict(fields(value))
+		        found[attribute[1].decode()] = attribute.get(2)
+		print(*(found["ledger.%s.%s" % (sys.argv[2], key)] for key in ("produced", "lost", "written")))
+	PY
+}
+
+is_recording() {
+	"$O/tracectl" --socket "$SOCKET" status --json | grep -q '"sessions":\[{'
+}
+
+# Floods under a recording; $T/NAME.trace, $T/NAME.other, $T/NAME.calls, $T/NAME.status.
+run_flood() { # NAME
+	"$O/tracectl" --socket "$SOCKET" record -q --sources sched,counters -o "$T/$1.other" 2>"$T/$1.other.err" &
+	local other=$!
+	"$O/tracectl" --socket "$SOCKET" record -q -o "$T/$1.trace" 2>"$T/$1.err" &
+	local record=$! start
+	lib_pids+=("$other" "$record")
+	wait_for 30 is_recording || fail "the recording starts"
+	"$flood" -t "$cpus" -s 4 >"$T/$1.calls" &
+	local load=$!
+	slowest=0
+	while ! gone $load; do
+		start=$(now_ms)
+		is_recording || fail "status answers during the flood"
+		start=$(($(now_ms) - start))
+		[ $start -le $slowest ] || slowest=$start
+		sleep 0.2
+	done
+	wait $load
+	kill -INT $record $other
+	wait $record
+	echo $? >"$T/$1.status"
+	wait $other
+	echo $? >"$T/$1.other.status"
+}
+
+cd "$SRC" || exit 2
+for ring in 64K 16M; do
+	printf '[daemon]\nring_size = %s\n' $ring >"$T/$ring.conf"
+	AT=$ring
+	mkdir "$T/$ring"
+	AT=$ring start_tracerd --config "$T/$ring.conf"
+	run_flood $ring
+	calls=$(awk '{ print $2 }' "$T/$ring.calls")
+	read -r produced lost written < <(ledger "$T/$ring.trace" syscalls)
+	echo "# ring of $ring: $calls calls made, $produced produced, $lost lost, $written written;" \
+		"status took $slowest ms at most"
+
+	check "ring of $ring: the trace and its account are good" "$O/tracectl" check "$T/$ring.trace"
+	# The recording began before the flood and ended after it: it has seen every call.
+	check "ring of $ring: no call is unaccounted for" [ "$produced" -ge "$calls" ]
+	check "ring of $ring: produced = lost + written" [ $((lost + written)) = "$produced" ]
+	check "ring of $ring: the exit status says whether something was lost" \
+		[ "$(cat "$T/$ring.status")" = "$([ "$lost" = 0 ] && echo 0 || echo 3)" ]
+	check "ring of $ring: status answers within 2 s" [ "$slowest" -lt 2000 ]
+	check "ring of $ring: the other client's trace is good" "$O/tracectl" check "$T/$ring.other"
+	[ $ring = 16M ] || check "a ring of 64K loses some, or this test shows nothing" [ "$lost" -gt 0 ]
+	stop_tracerd
+done
