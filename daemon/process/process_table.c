@@ -28,7 +28,6 @@
 #define KEEP_DEAD_NS (2 * NS_PER_SEC)
 /* Dead, but needed to tell whose descendants their children are. */
 #define MAX_DEAD_PARENTS 4096
-#define MAX_GENERATIONS	 128
 
 int process_table_new(struct symbolizer *sym, struct process_table **ret)
 {
@@ -119,70 +118,6 @@ static bool is_task(const struct task *t, uint64_t start_ns)
 	       same_start(t->proc->pub.start_ns, t->proc->exact, start_ns, true);
 }
 
-static void link_sibling(struct proc **first, struct proc *p)
-{
-	p->prev_sibling = NULL;
-	p->next_sibling = *first;
-	if (*first)
-		(*first)->prev_sibling = p;
-	*first = p;
-}
-
-static void unlink_sibling(struct proc **first, struct proc *p)
-{
-	if (p->prev_sibling)
-		p->prev_sibling->next_sibling = p->next_sibling;
-	else
-		*first = p->next_sibling;
-	if (p->next_sibling)
-		p->next_sibling->prev_sibling = p->prev_sibling;
-}
-
-static void set_parent(struct process_table *pt, struct proc *p, uint32_t ppid)
-{
-	struct proc *parent = process_table_proc(pt, ppid);
-
-	p->pub.ppid = ppid;
-	if (ppid == 0 || parent == p)
-		return;
-	p->parent = parent;
-	p->is_stray = !parent;
-	if (parent)
-		p->pub.parent_free_ns = parent->pub.free_ns;
-	link_sibling(parent ? &parent->children : &pt->strays, p);
-}
-
-static void leave_parent(struct process_table *pt, struct proc *p)
-{
-	if (p->is_stray)
-		unlink_sibling(&pt->strays, p);
-	else if (p->parent)
-		unlink_sibling(&p->parent->children, p);
-	p->parent = NULL;
-	p->is_stray = false;
-}
-
-/* Its children that were known before it. */
-static void adopt_strays(struct process_table *pt, struct proc *p)
-{
-	struct proc *next;
-
-	for (struct proc *stray = pt->strays; stray; stray = next) {
-		next = stray->next_sibling;
-		if (stray->pub.ppid != p->pub.tgid || stray->pub.start_ns < p->pub.start_ns)
-			continue;
-		leave_parent(pt, stray);
-		set_parent(pt, stray, p->pub.tgid);
-	}
-}
-
-static void tell_children(struct proc *p, uint64_t free_ns)
-{
-	for (struct proc *child = p->children; child; child = child->next_sibling)
-		if (!child->pub.parent_free_ns)
-			child->pub.parent_free_ns = free_ns;
-}
-
 static void remove_task(struct process_table *pt, struct task *t)
 {
 	if (t->prev)
@@ -199,9 +134,9 @@ static void remove_proc(struct process_table *pt, struct proc *p)
 {
 	struct task *next;
 
-	leave_parent(pt, p);
+	process_family_leave(pt, p);
 	while (p->children)
-		leave_parent(pt, p->children);
+		process_family_leave(pt, p->children);
 	for (struct task *t = p->tasks; t; t = next) {
 		next = t->next;
 		hash_remove_u64(pt->tasks, t->pub.tid);
@@ -216,7 +151,7 @@ static void remove_proc(struct process_table *pt, struct proc *p)
 /* Somebody else has its pid since `time_ns`. If its end was not told, it was then. */
 static void replace_proc(struct process_table *pt, struct proc *p, uint64_t time_ns)
 {
-	tell_children(p, time_ns);
+	process_family_tell(p, time_ns);
 	remove_proc(pt, p);
 }
 
@@ -266,7 +201,7 @@ static struct proc *new_proc(struct process_table *pt, const struct task_info *i
 	p->pub.is_kthread = info->is_kthread;
 	memcpy(p->pub.comm, info->comm, COMM_LEN);
 	memcpy(p->pub.nspid, info->nstid, sizeof(p->pub.nspid));
-	adopt_strays(pt, p);
+	process_family_adopt(pt, p);
 	return p;
 }
 
@@ -343,7 +278,7 @@ static struct proc *found_by_event(struct process_table *pt, const struct task_i
 
 	if (!p)
 		return NULL;
-	set_parent(pt, p, leader->parent_tgid);
+	process_family_join(pt, p, leader->parent_tgid);
 	process_maps_fork(pt, p, NULL);
 	t = new_task(pt, p, leader, true);
 	if (t)
@@ -372,7 +307,7 @@ static struct proc *new_child(struct process_table *pt, const struct task_info *
 
 	if (!p)
 		return NULL;
-	set_parent(pt, p, info->parent_tgid);
+	process_family_join(pt, p, info->parent_tgid);
 	parent = process_table_proc(pt, info->parent_tgid);
 	if (parent && !info->is_kthread)
 		(void)set_cmdline(pt, p, parent->pub.cmdline, parent->pub.cmdline_len);
@@ -443,7 +378,7 @@ static void mark_free(struct task *t, uint64_t time_ns)
 	if (t->pub.tid != p->pub.tgid)
 		return;
 	p->pub.free_ns = time_ns;
-	tell_children(p, time_ns);
+	process_family_tell(p, time_ns);
 	for (t = p->tasks; t; t = t->next)
 		if (!t->pub.free_ns)
 			t->pub.free_ns = time_ns;
@@ -515,7 +450,7 @@ static void found_by_scan(struct process_table *pt, const struct process_seen *s
 		return;
 	p->scan = pt->scan;
 	p->cpu_ticks = seen->cpu_ticks;
-	set_parent(pt, p, info->parent_tgid);
+	process_family_join(pt, p, info->parent_tgid);
 	(void)set_cmdline(pt, p, seen->cmdline, seen->cmdline_len);
 	process_maps_fork(pt, p, NULL);
 	t = new_task(pt, p, info, false);
@@ -642,27 +577,6 @@ int process_table_each_thread(const struct process_table *pt, const struct proce
 uint64_t process_table_found(const struct process_table *pt)
 {
 	return pt->found;
-}
-
-static bool is_one_of(uint32_t tgid, const uint32_t *roots, size_t n_roots)
-{
-	for (size_t i = 0; i < n_roots; i++)
-		if (roots[i] == tgid)
-			return true;
-	return false;
-}
-
-bool process_table_descends(const struct process_table *pt, uint32_t tgid, const uint32_t *roots,
-			    size_t n_roots)
-{
-	const struct proc *p = process_table_proc(pt, tgid);
-
-	if (is_one_of(tgid, roots, n_roots))
-		return true;
-	for (unsigned i = 0; p && i < MAX_GENERATIONS; i++, p = p->parent)
-		if (is_one_of(p->pub.ppid, roots, n_roots))
-			return p->parent || p->is_stray;
-	return false;
 }
 
 /* ---- forgetting ---- */

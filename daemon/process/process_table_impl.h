@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_table_impl.h - the inside of the table, for process_table.c and process_maps.c. */
+/* process_table_impl.h - the inside of the table, for the process_*.c. */
 #ifndef PROCESS_TABLE_IMPL_H
 #define PROCESS_TABLE_IMPL_H
 
@@ -69,6 +69,14 @@ struct process_table {
 };
 
 struct proc *process_table_proc(const struct process_table *pt, uint32_t tgid);
+
+/* In process_family.c. */
+void process_family_join(struct process_table *pt, struct proc *p, uint32_t ppid);
+void process_family_leave(struct process_table *pt, struct proc *p);
+/* Those become its children that were known before it. */
+void process_family_adopt(struct process_table *pt, struct proc *p);
+/* Its children learn when it was freed. */
+void process_family_tell(struct proc *p, uint64_t free_ns);
 
 /* In process_maps.c. */
 void process_maps_fork(struct process_table *pt, struct proc *child, const struct proc *parent);
