@@ -238,7 +238,7 @@ uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
 	if (!s->frames || !loc->ready) /* it gets another name, and id, when it is */
 		return intern_frame(w, seq, loc);
 	recent = &s->frames[loc->id % RECENT_FRAMES];
-	if (recent->location == loc->id)
+	if (recent->iid && recent->location == loc->id)
 		return recent->iid;
 	iid = intern_frame(w, seq, loc);
 	if (iid)
