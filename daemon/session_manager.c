@@ -204,6 +204,8 @@ static int on_timer(void *ctx, uint32_t events)
 	}
 
 	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
+		bool was_stopping = ms->stopping; /* its own time may be up below */
+
 		next = ms->next;
 		/* A session's error is remembered; advance() ends it. */
 		if (tick && !ms->stopping)
@@ -215,7 +217,7 @@ static int on_timer(void *ctx, uint32_t events)
 			continue;
 		}
 		/* Stopped before this drain began: nothing of it is left in the rings. */
-		if (ms->stopping && !more)
+		if (was_stopping && !more)
 			ms->drained = true;
 	}
 	return 0;
