@@ -109,8 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1)
 		return 0;
-	if (!loop && (event_loop_new(&loop) < 0 || pipe(idle_pipe) < 0 ||
-		      write(idle_pipe[1], "x", 1) != 1))
+	if (!loop &&
+	    (event_loop_new(&loop) < 0 || pipe(idle_pipe) < 0 || write(idle_pipe[1], "x", 1) != 1))
 		abort();
 	env.loop = loop;
 	gone = 0;

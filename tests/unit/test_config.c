@@ -66,16 +66,24 @@ END_TEST
 START_TEST(every_bound_holds)
 {
 	static const char *const good[] = {
-		"ring_size=65536",     "ring_size=1G",	    "client_queue=1048576",
-		"client_queue=1G",     "max_sessions=1",    "max_sessions=64",
-		"max_clients=1",       "max_clients=1024",
+		"ring_size=65536", "ring_size=1G",    "client_queue=1048576", "client_queue=1G",
+		"max_sessions=1",  "max_sessions=64", "max_clients=1",	      "max_clients=1024",
 	};
 	static const char *const bad[] = {
-		"ring_size=65535",	"ring_size=1073741825",	  "ring_size=2G",
-		"client_queue=1048575", "client_queue=1073741825", "max_sessions=0",
-		"max_sessions=65",	"max_clients=0",	  "max_clients=1025",
-		"max_clients=1K",	"max_clients=-1",	  "max_clients=",
-		"ring_size=16MB",	"ring_size=99999999999999999999",
+		"ring_size=65535",
+		"ring_size=1073741825",
+		"ring_size=2G",
+		"client_queue=1048575",
+		"client_queue=1073741825",
+		"max_sessions=0",
+		"max_sessions=65",
+		"max_clients=0",
+		"max_clients=1025",
+		"max_clients=1K",
+		"max_clients=-1",
+		"max_clients=",
+		"ring_size=16MB",
+		"ring_size=99999999999999999999",
 	};
 	struct config before;
 

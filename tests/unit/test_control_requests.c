@@ -95,7 +95,7 @@ START_TEST(every_number_has_its_bounds)
 		uint32_t value;
 		bool good;
 	} freqs[] = { { 0, false }, { 1, true }, { 100000, true }, { 100001, false } },
-	  intervals[] = { { 0, false },	     { 9, false },	  { 10, true },
+	  intervals[] = { { 0, false },	     { 9, false },	 { 10, true },
 			  { 3600000, true }, { 3600001, false }, { UINT32_MAX, false } };
 
 	for (size_t i = 0; i < 4; i++) {

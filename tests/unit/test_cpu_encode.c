@@ -333,8 +333,9 @@ START_TEST(whatever_is_dropped_the_samples_left_are_good)
 			a_sample(i, (unsigned)random() % 3, 1 + (unsigned)random() % 20);
 
 		for (unsigned k = 0; k < ev.n_user; k++)
-			ev.ips[ev.n_kernel + k] = random() % 4 ? 0x7fff00000000ull + (uint64_t)random() % 30
-							       : CODE + (uint64_t)random() % 300;
+			ev.ips[ev.n_kernel + k] =
+				random() % 4 ? 0x7fff00000000ull + (uint64_t)random() % 30
+					     : CODE + (uint64_t)random() % 300;
 		encode(&ev);
 		if (random() % 50 == 0)
 			flush(i, random() % 2);

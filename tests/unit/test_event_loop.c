@@ -47,8 +47,8 @@ static unsigned index_of(void *ctx)
 
 static void add(unsigned i, event_fn *fn)
 {
-	ck_assert_int_eq(
-		event_loop_add(loop, pipes[i][0], EPOLLIN, fn, &sources[i], &sources[i]), 0);
+	ck_assert_int_eq(event_loop_add(loop, pipes[i][0], EPOLLIN, fn, &sources[i], &sources[i]),
+			 0);
 }
 
 static int count_and_stop(void *ctx, uint32_t events)

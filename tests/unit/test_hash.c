@@ -93,8 +93,7 @@ START_TEST(coming_and_going_for_ever_neither_hangs_nor_forgets)
 	for (uint64_t i = 0; i < 200000; i++) {
 		ck_assert_int_eq(hash_set_u64(h, i, number((uintptr_t)i + 1)), 0);
 		if (i >= 10)
-			ck_assert_ptr_eq(hash_remove_u64(h, i - 10),
-					 number((uintptr_t)i - 10 + 1));
+			ck_assert_ptr_eq(hash_remove_u64(h, i - 10), number((uintptr_t)i - 10 + 1));
 		ck_assert_ptr_null(hash_get_u64(h, i + 1));
 	}
 	ck_assert_uint_eq(hash_count(h), 10);

@@ -31,8 +31,8 @@ END_TEST
 
 START_TEST(a_raw_event_is_an_r_and_hex_digits)
 {
-	static const char *const bad[] = { "", "r", "cpu", "cycles:u", "rxyz", "r12g", "r 1",
-					   "r-1", "R12", "r12345678901234567" };
+	static const char *const bad[] = { "",	   "r",	  "cpu", "cycles:u", "rxyz",
+					   "r12g", "r 1", "r-1", "R12",	     "r12345678901234567" };
 	struct perf_event_spec spec;
 
 	ck_assert_int_eq(perf_event_parse("r1c2", &spec), 0);

@@ -104,15 +104,36 @@ END_TEST
 START_TEST(what_is_out_of_bounds_is_refused)
 {
 	static const char *const bad[] = {
-		"-d 0",	      "-d 10x",	     "-d 31536000h",	 "-F 0",
-		"-F 100001",  "-F 99.5",     "--period 0",	 "--period 9223372036854775808",
-		"-p 0",	      "-p x",	     "-p 2147483648", "-p 2147483647", 	 "--counters 9ms",
-		"--counters 2h", "-u no-such-user-here", "-u 4294967295", "--cgroup /tmp",
-		"--cgroup /does/not/exist", "--nonsense", "-Z", "-d", "-qZ",
+		"-d 0",
+		"-d 10x",
+		"-d 31536000h",
+		"-F 0",
+		"-F 100001",
+		"-F 99.5",
+		"--period 0",
+		"--period 9223372036854775808",
+		"-p 0",
+		"-p x",
+		"-p 2147483648",
+		"-p 2147483647",
+		"--counters 9ms",
+		"--counters 2h",
+		"-u no-such-user-here",
+		"-u 4294967295",
+		"--cgroup /tmp",
+		"--cgroup /does/not/exist",
+		"--nonsense",
+		"-Z",
+		"-d",
+		"-qZ",
 	};
 	static const char *const good[] = {
-		"-d 30h",	   "-F 100000",	      "--period 9223372036854775807",
-		"--counters 10ms", "--counters 1h",   "-u 4294967294",
+		"-d 30h",
+		"-F 100000",
+		"--period 9223372036854775807",
+		"--counters 10ms",
+		"--counters 1h",
+		"-u 4294967294",
 		"-o -",
 	};
 

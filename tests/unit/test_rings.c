@@ -23,9 +23,9 @@ static struct perf_event_mmap_page *meta;
 static uint8_t *perf_map, *perf_data;
 
 static unsigned n_seen;
-static uint64_t seen[4096];	/* seq of BPF records; misc of perf records */
+static uint64_t seen[4096]; /* seq of BPF records; misc of perf records */
 static uint16_t seen_size[4096];
-static int stop_at;		/* perf: returns non-zero then */
+static int stop_at; /* perf: returns non-zero then */
 
 static void set_up(void)
 {

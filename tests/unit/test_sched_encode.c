@@ -46,7 +46,9 @@ static void encode(const struct event_hdr *ev)
 
 static struct sched_switch_event a_switch(unsigned cpu, uint64_t time, uint32_t prev, uint32_t next)
 {
-	struct sched_switch_event ev = { .prev_state = SLEEPING, .prev_prio = 120, .next_prio = 100 };
+	struct sched_switch_event ev = { .prev_state = SLEEPING,
+					 .prev_prio = 120,
+					 .next_prio = 100 };
 
 	ev.hdr.type = SCHED_SWITCH;
 	ev.hdr.size = sizeof(ev);

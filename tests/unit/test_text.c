@@ -36,15 +36,15 @@ START_TEST(each_bad_byte_becomes_one_replacement)
 	static const struct {
 		const char *bytes, *want;
 	} cases[] = {
-		{ "a\x80z", "a" BAD "z" },			   /* alone */
-		{ "\xc0\xaf", BAD BAD },			   /* overlong "/" */
-		{ "\xe0\x9f\xbf", BAD BAD BAD },		   /* overlong */
-		{ "\xf0\x8f\xbf\xbf", BAD BAD BAD BAD },	   /* overlong */
-		{ "\xed\xa0\x80", BAD BAD BAD },		   /* a surrogate */
-		{ "\xf4\x90\x80\x80", BAD BAD BAD BAD },	   /* beyond U+10FFFF */
+		{ "a\x80z", "a" BAD "z" },			 /* alone */
+		{ "\xc0\xaf", BAD BAD },			 /* overlong "/" */
+		{ "\xe0\x9f\xbf", BAD BAD BAD },		 /* overlong */
+		{ "\xf0\x8f\xbf\xbf", BAD BAD BAD BAD },	 /* overlong */
+		{ "\xed\xa0\x80", BAD BAD BAD },		 /* a surrogate */
+		{ "\xf4\x90\x80\x80", BAD BAD BAD BAD },	 /* beyond U+10FFFF */
 		{ "\xf5\x80\x80\x80\xff", BAD BAD BAD BAD BAD }, /* never in UTF-8 */
-		{ "\xe2\x82", BAD BAD },			   /* ends too early */
-		{ "\xe2\x82z", BAD BAD "z" },			   /* broken off */
+		{ "\xe2\x82", BAD BAD },			 /* ends too early */
+		{ "\xe2\x82z", BAD BAD "z" },			 /* broken off */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -100,8 +100,8 @@ START_TEST(a_terminal_gets_no_control_characters)
 	char out[256];
 
 	text_printable(out, sizeof(out), src, sizeof(src) - 1);
-	ck_assert_str_eq(out, "\\x1b]0;x\\x07\\x0a\\x09\\x7f\\x9b\\u202e\\u2066\\ufeff" BAD
-			      "\xc3\xa4");
+	ck_assert_str_eq(out,
+			 "\\x1b]0;x\\x07\\x0a\\x09\\x7f\\x9b\\u202e\\u2066\\ufeff" BAD "\xc3\xa4");
 	text_printable(out, sizeof(out), "a\0b", 3);
 	ck_assert_str_eq(out, "a\\x00b");
 }

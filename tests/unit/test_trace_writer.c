@@ -204,9 +204,9 @@ START_TEST(begin_and_end_of_a_slice_share_a_block)
 	size_t n = 0;
 
 	for (unsigned i = 0; i < 20000; i++) {
-		const struct trace_event ev = {
-			.track = a_track("t"), .time_ns = now, .name = "slice"
-		};
+		const struct trace_event ev = { .track = a_track("t"),
+						.time_ns = now,
+						.name = "slice" };
 
 		ck_assert_int_eq(trace_slice(w.writer, &ev, now + 10, 1), 0);
 		now += 20;
@@ -237,11 +237,9 @@ START_TEST(a_packet_larger_than_a_block_is_a_block)
 	const size_t len = 5 << 20;
 	char *text = malloc(len + 1);
 	const struct trace_arg arg = { .name = "text", .type = ARG_STRING, .s = text };
-	struct trace_event ev = { .track = a_track("t"),
-				  .time_ns = now,
-				  .name = "x",
-				  .args = &arg,
-				  .n_args = 1 };
+	struct trace_event ev = {
+		.track = a_track("t"), .time_ns = now, .name = "x", .args = &arg, .n_args = 1
+	};
 	const TracePacket *pkt;
 
 	ck_assert_ptr_nonnull(text);
