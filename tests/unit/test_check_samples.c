@@ -93,6 +93,14 @@ START_TEST(a_sample_of_a_process_without_a_name)
 }
 END_TEST
 
+START_TEST(a_process_may_be_named_after_the_file_was_cut)
+{
+	t.samples[0]->interned_data->stack_sample_task_contexts[0]->pid = 555;
+	good_trace_remove(&t, t.disabled);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(a_sample_before_the_life_of_its_thread)
 {
 	/* Before the first switch of CPU 1: whether it ran is not known. */
@@ -521,6 +529,7 @@ int main(void)
 		time_off_the_cpu_in_a_unit_of_cpu_time,
 		time_off_the_cpu_in_a_unit_of_its_own_is_fine,
 		a_sample_of_a_process_without_a_name,
+		a_process_may_be_named_after_the_file_was_cut,
 		a_sample_before_the_life_of_its_thread,
 		a_sample_after_the_life_of_its_thread,
 		a_sample_of_a_thread_that_sleeps,
