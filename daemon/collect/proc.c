@@ -475,5 +475,6 @@ const struct collector proc_collector = {
 	.encoder_free = proc_encoder_free,
 	.encode = proc_encode,
 	.flush = proc_encoder_flush,
+	.pending = proc_encoder_pending,
 	.lost = proc_encoder_lost,
 };

@@ -509,3 +509,11 @@ int proc_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 	r = write_kept(e);
 	return r < 0 ? r : write_found(e);
 }
+
+/* Whose samples are in the trace already may be found only now. */
+bool proc_encoder_pending(void *encoder)
+{
+	const struct proc_encoder *e = encoder;
+
+	return process_table_is_scanning(e->env.processes);
+}

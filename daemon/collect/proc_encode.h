@@ -20,6 +20,7 @@ void proc_apply(struct process_table *pt, const struct event_hdr *ev);
 /* The event is applied to the process table, and no younger one is. */
 int proc_encode(void *encoder, const struct event_hdr *ev);
 int proc_encoder_flush(void *encoder, uint64_t now_ns, bool final);
+bool proc_encoder_pending(void *encoder);
 void proc_encoder_lost(void *encoder, int cpu);
 
 #endif

@@ -168,6 +168,7 @@ void process_scan_free(struct process_scan *scan)
 {
 	if (!scan)
 		return;
+	process_table_scan_over(scan->pt);
 	if (scan->procs)
 		closedir(scan->procs);
 	if (scan->threads)

@@ -438,6 +438,17 @@ void process_table_exec(struct process_table *pt, const struct exec_info *exec)
 void process_table_scan_begin(struct process_table *pt)
 {
 	pt->scan++;
+	pt->is_scanning = true;
+}
+
+void process_table_scan_over(struct process_table *pt)
+{
+	pt->is_scanning = false;
+}
+
+bool process_table_is_scanning(const struct process_table *pt)
+{
+	return pt->is_scanning;
 }
 
 static void found_by_scan(struct process_table *pt, const struct process_seen *seen)

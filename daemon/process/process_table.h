@@ -88,6 +88,9 @@ struct location *process_table_locate(struct process_table *pt, uint32_t tgid, u
  */
 uint64_t process_table_maps_version(const struct process_table *pt, uint32_t tgid);
 
+/* There may be some that live and are not known yet. */
+bool process_table_is_scanning(const struct process_table *pt);
+
 /* About once a second: forgets what is gone. */
 void process_table_collect(struct process_table *pt, uint64_t now_ns);
 /* Nobody records: lets go of everything. The next scan finds it again. */

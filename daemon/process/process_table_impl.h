@@ -58,6 +58,7 @@ struct process_table {
 	uint32_t scan;
 
 	int proc_fd;
+	bool is_scanning;
 	struct module_pins *pins;
 	struct mappings_budget budget;
 	struct proc *queue_first, *queue_last;

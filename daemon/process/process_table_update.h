@@ -91,6 +91,8 @@ void process_table_saw_process(struct process_table *pt, const struct process_se
 void process_table_saw_thread(struct process_table *pt, const struct task_info *thread);
 /* Who was there at `began_ns` and has not been seen is gone. */
 void process_table_scan_end(struct process_table *pt, uint64_t began_ns);
+/* After the end, or instead of it. */
+void process_table_scan_over(struct process_table *pt);
 
 /* ---- mappings of those who are there already ---- */
 

@@ -220,4 +220,11 @@ calls() {
 	record -s syscalls -- "$O/tests/integration/prog/netcalls" >calls.out && [ "$(count slices)" -gt 0 ]
 }
 check "system calls of a command" calls
+# Whoever is sampled is named, also when the scan of /proc lasts longer than the recording.
+coproc "$O/tests/integration/prog/crowd" 5000
+lib_pids+=("$COPROC_PID")
+read -r -u "${COPROC[0]}" busy
+check "in a crowd of 5000 a short recording is good" record -s cpu -d 100ms
+check "and has the busy one" has 2 "$busy"
+kill "$COPROC_PID"
 check "the daemon ends when asked" stop_tracerd

@@ -256,6 +256,20 @@ START_TEST(a_scan_in_slices_sees_everybody_once)
 }
 END_TEST
 
+START_TEST(a_scan_may_find_more_until_it_is_over_or_given_up)
+{
+	struct process_scan *scan;
+
+	ck_assert(!process_table_is_scanning(pt));
+	ck_assert_int_eq(process_scan_new(pt, &scan), 0);
+	ck_assert(process_table_is_scanning(pt));
+	process_scan_free(scan);
+	ck_assert(!process_table_is_scanning(pt));
+	scan_all();
+	ck_assert(!process_table_is_scanning(pt));
+}
+END_TEST
+
 START_TEST(a_second_scan_finds_who_is_gone_and_who_is_new)
 {
 	char command[96];
@@ -479,6 +493,7 @@ int main(void)
 	tcase_add_test(t, what_is_no_process_or_ends_meanwhile_is_left_out);
 	tcase_add_test(t, a_long_command_line_is_cut);
 	tcase_add_test(t, a_scan_in_slices_sees_everybody_once);
+	tcase_add_test(t, a_scan_may_find_more_until_it_is_over_or_given_up);
 	tcase_add_test(t, a_second_scan_finds_who_is_gone_and_who_is_new);
 	t = new_case(s, "mappings");
 	tcase_add_test(t, mappings_are_read_when_an_address_is_asked_for);
