@@ -221,9 +221,11 @@ calls() {
 }
 check "system calls of a command" calls
 # Whoever is sampled is named, also when the scan of /proc lasts longer than the recording.
-coproc "$O/tests/integration/prog/crowd" 5000
+coproc "$O/tests/integration/prog/crowd" 5000 0
 lib_pids+=("$COPROC_PID")
-read -r -u "${COPROC[0]}" busy
+read -r -u "${COPROC[0]}" _
+spin sh
+busy=$!
 check "in a crowd of 5000 a short recording is good" record -s cpu -d 100ms
 check "and has the busy one" has 2 "$busy"
 kill "$COPROC_PID"

@@ -1,47 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd N - N processes that do nothing and, begun last, one that is busy. Says
- * its pid when all are there; they end when the input does, or with this one.
+ * crowd PROCESSES THREADS - so many processes that do nothing, and one with so
+ * many threads. Says "up PID", and ends with its input.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static pid_t start(void)
+static void *wait_for_ever(void *arg)
 {
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid != 0)
-		return pid;
-	/* It may be too late for that already. */
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(1);
-	return 0;
+	for (;;)
+		pause();
+	return arg;
 }
 
 int main(int argc, char **argv)
 {
-	pid_t busy;
-	char c;
+	pid_t leader = getpid();
+	pthread_attr_t attr;
+	char buf[64];
 
-	for (int n = argc == 2 ? atoi(argv[1]) : 0; n > 0; n--) {
-		pid_t pid = start();
+	if (argc != 3)
+		return 2;
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		pid_t pid = fork();
 
-		if (pid < 0)
+		if (pid < 0) {
+			perror("fork");
 			return 1;
-		while (pid == 0)
-			pause();
+		}
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			prctl(PR_SET_NAME, "one-of-many");
+			if (getppid() == leader)
+				wait_for_ever(NULL);
+			_exit(0);
+		}
 	}
-	busy = start();
-	if (busy < 0)
-		return 1;
-	while (busy == 0)
-		;
-	printf("%d\n", busy);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 64 * 1024);
+	for (int i = 0; i < atoi(argv[2]); i++) {
+		pthread_t t;
+
+		if (pthread_create(&t, &attr, wait_for_ever, NULL) != 0) {
+			fprintf(stderr, "no thread %d\n", i);
+			return 1;
+		}
+	}
+	printf("up %d\n", leader);
 	fflush(stdout);
-	while (read(STDIN_FILENO, &c, 1) > 0)
+	while (read(0, buf, sizeof(buf)) > 0)
 		;
 	return 0;
 }
