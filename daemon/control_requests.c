@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
 #include "control_status.h"
@@ -326,6 +327,9 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 	r = control_requests_config(req, &config, why, WHY_LEN);
 	if (r < 0)
 		return r;
+	/* Who asks for no rate gets what there is; the reply and the trace say how much. */
+	if (!req->has_freq_hz && config.freq_hz > perf_event_max_rate())
+		config.freq_hz = perf_event_max_rate();
 	r = session_manager_start(rec->all->env.sessions, &config,
 				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
 				  &rec->session);

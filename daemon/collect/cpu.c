@@ -211,17 +211,6 @@ static void explain_event(int err, const struct trace_config *config, char why[W
 		bpf_load_explain(err, "cpu: perf_event_open", why, WHY_LEN);
 }
 
-static uint32_t max_sample_rate(void)
-{
-	char text[32];
-	uint64_t rate;
-
-	if (io_read_file("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) < 0)
-		return UINT32_MAX;
-	text[strcspn(text, "\n")] = '\0';
-	return text_u64(text, 1, UINT32_MAX, &rate) < 0 ? UINT32_MAX : (uint32_t)rate;
-}
-
 static int cpu_session_open(void *state, const struct trace_config *config, unsigned slot,
 			    char why[WHY_LEN])
 {
@@ -229,11 +218,12 @@ static int cpu_session_open(void *state, const struct trace_config *config, unsi
 	struct sampler *s;
 	int r;
 
-	if (config->freq_hz > max_sample_rate()) {
+	/* The kernel would take it and then leave samples out, without a word. */
+	if (!config->period && config->freq_hz > perf_event_max_rate()) {
 		snprintf(why, WHY_LEN,
 			 "%u Hz is above this kernel's limit of %u: lower --freq or raise "
 			 "kernel.perf_event_max_sample_rate",
-			 config->freq_hz, max_sample_rate());
+			 config->freq_hz, perf_event_max_rate());
 		return -ERANGE;
 	}
 	s = calloc(1, sizeof(*s));

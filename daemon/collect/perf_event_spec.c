@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io.h"
+#include "text.h"
+
 /* StackSample.CounterDescriptor.unit */
 enum {
 	UNIT_NANOSECONDS = 1,
@@ -115,4 +118,15 @@ uint64_t perf_event_real_period(const struct perf_event_spec *spec, uint64_t per
 	if (spec->rate_hz == RATE_NS && period < MIN_CLOCK_PERIOD)
 		return MIN_CLOCK_PERIOD;
 	return period;
+}
+
+uint32_t perf_event_max_rate(void)
+{
+	char text[32];
+	uint64_t rate;
+
+	if (io_read_file("/proc/sys/kernel/perf_event_max_sample_rate", text, sizeof(text)) < 0)
+		return UINT32_MAX;
+	text[strcspn(text, "\n")] = '\0';
+	return text_u64(text, 1, UINT32_MAX, &rate) < 0 ? UINT32_MAX : (uint32_t)rate;
 }

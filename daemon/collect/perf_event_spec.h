@@ -38,4 +38,10 @@ uint64_t perf_event_period(const struct perf_event_spec *spec, uint32_t freq_hz,
 /* What the kernel makes of `period`: a sample must weigh what it stands for. */
 uint64_t perf_event_real_period(const struct perf_event_spec *spec, uint64_t period);
 
+/*
+ * Samples per second and CPU that the kernel lets pass. It lowers this by
+ * itself where an interrupt takes long, as in virtual machines.
+ */
+uint32_t perf_event_max_rate(void);
+
 #endif
