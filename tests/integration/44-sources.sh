@@ -101,6 +101,10 @@ check "a rate above the kernel's limit is refused, and how to raise it" gives 1 
 	"999 Hz is above this kernel's limit of 500: lower --freq or raise kernel.perf_event_max_sample_rate" \
 	unshare --mount sh -c 'mount --make-rprivate / && echo 500 >rate &&
 		mount --bind rate /proc/sys/kernel/perf_event_max_sample_rate || exit 77
+		exec "$@"' sh "$O/tracectl" --private record -F 999 -d 300ms -f -o none
+check "who names no rate gets the limit, and is told" gives 0 "recording cpu-clock 500 Hz" \
+	unshare --mount sh -c 'mount --make-rprivate / && echo 500 >rate &&
+		mount --bind rate /proc/sys/kernel/perf_event_max_sample_rate || exit 77
 		exec "$@"' sh "$O/tracectl" --private record -d 300ms -f -o none
 check "below it all is well" gives 0 . \
 	unshare --mount sh -c 'mount --make-rprivate / && echo 500 >rate &&
