@@ -378,6 +378,10 @@ static int on_stop(struct control_requests *r, struct control_client *client, co
 		(void)control_client_error(client, req->id, ENOENT, "this client has no session");
 		return -ENOENT;
 	}
+	if (rec->stop_id) { /* the answer to the first one is on its way */
+		(void)control_client_error(client, req->id, EALREADY, "the session is stopping");
+		return 0;
+	}
 	rec->stop_id = req->id;
 	session_manager_stop(rec->session, "");
 	return 0;
