@@ -98,8 +98,9 @@ descriptors "$DAEMON" >"$T/baseline"
 serves() {
 	timeout 10 "$O/tracectl" --socket "$SOCKET" status >/dev/null
 }
+# Who is in /proc is read on until 10 s after the last recording.
 unharmed() {
-	wait_for 10 no_more_descriptors "$DAEMON" "$T/baseline" >/dev/null && serves && return
+	wait_for 20 no_more_descriptors "$DAEMON" "$T/baseline" >/dev/null && serves && return
 	no_more_descriptors "$DAEMON" "$T/baseline"
 	return 1
 }
@@ -227,6 +228,6 @@ check "the daemon ends when asked" stop_tracerd
 DAEMON=$stalled_daemon SOCKET=$stalled_socket
 check "the silent client is dropped after 30 s" wait_for 45 sessions_are '\]'
 check "the log says so" grep -q "dropped the client with pid $stalled" "$T/tracerd.log"
-check "it left nothing behind" wait_for 10 no_more_descriptors "$DAEMON" "$T/stalled.baseline"
+check "it left nothing behind" wait_for 20 no_more_descriptors "$DAEMON" "$T/stalled.baseline"
 kill "$stalled" 2>/dev/null
 check "this daemon ends as well" stop_tracerd

@@ -8,7 +8,8 @@
 #   bpf_held PID         programs, maps and links that it holds: "prog 12", one a line
 #   bpf_left FILE        those listed in FILE that the kernel still has
 #   descriptors PID      its open descriptors by kind: "3 socket"; without the files
-#                        of code, which stay open for a while after they were mapped
+#                        of code (memfds are such, too), which stay open for a while
+#                        after they were mapped
 #   no_more_descriptors PID FILE   of no kind there are more than FILE says
 #   children PID         its children
 #   any_alive FILE       whether a process listed in FILE lives
@@ -48,7 +49,7 @@ descriptors() {
 	local fd
 	for fd in "/proc/$1"/fd/*; do
 		readlink "$fd"
-	done 2>/dev/null | sed -n 's/:\[[0-9]*\]$//; /^[^/]/p; s|^/memfd:.*|memfd|p; s|^/proc/.*|proc|p' |
+	done 2>/dev/null | sed -n 's/:\[[0-9]*\]$//; /^[^/]/p; s|^/proc/.*|proc|p' |
 		sort | uniq -c
 }
 
