@@ -25,6 +25,11 @@ static int usage(FILE *out, int status)
 	return status;
 }
 
+struct source_list {
+	size_t n;
+	SourceStatus **at; /* a reply's */
+};
+
 /* ---- text ---- */
 
 static void print_source(const SourceStatus *s)
@@ -48,7 +53,7 @@ static void print_session(const SessionStatus *s)
 	putchar('\n');
 }
 
-static void print_status(const Status *st, const Sources *sources, bool private)
+static void print_status(const Status *st, const struct source_list *sources, bool private)
 {
 	if (private)
 		puts("no daemon is running; a private one was asked");
@@ -65,8 +70,8 @@ static void print_status(const Status *st, const Sources *sources, bool private)
 		       " unreadable, worker restarted %" PRIu64 " times\n",
 		       st->n_symbol_files, st->n_symbol_files_failed, st->n_worker_restarts);
 	puts("sources:");
-	for (size_t i = 0; i < sources->n_sources; i++)
-		print_source(sources->sources[i]);
+	for (size_t i = 0; i < sources->n; i++)
+		print_source(sources->at[i]);
 	printf("sessions:%s\n", st->n_sessions ? "" : " none");
 	for (size_t i = 0; i < st->n_sessions; i++)
 		print_session(st->sessions[i]);
@@ -110,7 +115,7 @@ static void json_session(struct json *j, const SessionStatus *s)
 	json_end(j);
 }
 
-static void json_status(const Status *st, const Sources *sources, bool private)
+static void json_status(const Status *st, const struct source_list *sources, bool private)
 {
 	struct json j = { .out = stdout };
 
@@ -130,8 +135,8 @@ static void json_status(const Status *st, const Sources *sources, bool private)
 	json_u64(&j, "cpu_ns", st->cpu_ns);
 	json_u64(&j, "rss_bytes", st->rss_bytes);
 	json_array(&j, "sources");
-	for (size_t i = 0; i < sources->n_sources; i++)
-		json_source(&j, sources->sources[i]);
+	for (size_t i = 0; i < sources->n; i++)
+		json_source(&j, sources->at[i]);
 	json_end(&j);
 	json_array(&j, "sessions");
 	for (size_t i = 0; i < st->n_sessions; i++)
@@ -148,27 +153,34 @@ static int ask_and_print(struct client *client, bool as_json)
 	Request ask_status = REQUEST__INIT, ask_sources = REQUEST__INIT;
 	StatusRequest status_request = STATUS_REQUEST__INIT;
 	SourcesRequest sources_request = SOURCES_REQUEST__INIT;
-	Reply *status = NULL, *sources = NULL;
+	Reply *status = NULL, *tried = NULL;
+	struct source_list list = { 0 };
 	char err[512];
 	int r;
 
-	/* The sources first: that tries those which have never run. */
 	ask_sources.sources = &sources_request;
 	ask_status.status = &status_request;
-	r = client_ask(client, &ask_sources, &sources, err, sizeof(err));
-	if (r == 0)
-		r = client_ask(client, &ask_status, &status, err, sizeof(err));
-	if (r == 0 && sources->sources && status->status) {
+	r = client_ask(client, &ask_status, &status, err, sizeof(err));
+	/* While nobody records, sources that have never run are tried, to say what works. */
+	if (r == 0 && status->status && status->status->n_sessions == 0)
+		r = client_ask(client, &ask_sources, &tried, err, sizeof(err));
+	if (r == 0 && status->status) {
+		list.n = status->status->n_sources;
+		list.at = status->status->sources;
+		if (tried && tried->sources) {
+			list.n = tried->sources->n_sources;
+			list.at = tried->sources->sources;
+		}
 		if (as_json)
-			json_status(status->status, sources->sources, client_is_private(client));
+			json_status(status->status, &list, client_is_private(client));
 		else
-			print_status(status->status, sources->sources, client_is_private(client));
+			print_status(status->status, &list, client_is_private(client));
 	} else {
 		fprintf(stderr, "tracectl: %s\n", r < 0 ? clean(err) : "tracerd answered wrongly");
 		r = -1;
 	}
 	reply__free_unpacked(status, NULL);
-	reply__free_unpacked(sources, NULL);
+	reply__free_unpacked(tried, NULL);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 

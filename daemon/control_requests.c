@@ -126,6 +126,7 @@ static int choose_sampling(const StartRequest *req, struct trace_config *config,
 		return -EINVAL;
 	}
 	strcpy(config->event, event);
+	config->must_sample = req->event || req->has_freq_hz || req->has_period || req->n_sources;
 	config->period = req->has_period ? req->period : 0;
 	config->freq_hz = req->has_freq_hz ? req->freq_hz : DEFAULT_FREQ_HZ;
 	if (config->freq_hz == 0 || config->freq_hz > MAX_FREQ_HZ) {

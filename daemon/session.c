@@ -81,7 +81,8 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		n_wanted += !collectors[i]->always;
 		n_on += src->on && !collectors[i]->always;
 		if (r < 0)
-			memcpy(why, src->why, WHY_LEN);
+			snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40,
+				 src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
 }
@@ -97,11 +98,15 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 			continue;
 		r = collectors[i]->session_open(sources_state(s->env.sources, i), &s->config,
 						s->env.slot, src->why);
-		if (r < 0) {
-			memcpy(why, src->why, WHY_LEN);
+		src->opened = r == 0;
+		if (r == 0)
+			continue;
+		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
+		if (s->config.must_sample || r == -ENOMEM)
 			return r;
-		}
-		src->opened = true;
+		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		sources_release(s->env.sources, i);
+		src->on = false;
 	}
 	return 0;
 }

@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 #define TRACE_COMM_GLOB_LEN 64
-#define TRACE_EVENT_LEN 64
-#define TRACE_MAX_PIDS 64
+#define TRACE_EVENT_LEN	    64
+#define TRACE_MAX_PIDS	    64
 
 struct trace_config {
 	uint32_t sources; /* bit i: collectors[i] is wanted */
@@ -22,11 +22,12 @@ struct trace_config {
 	char event[TRACE_EVENT_LEN]; /* "cpu-clock", "cycles", ... */
 	uint32_t freq_hz;	     /* 0: `period` was given */
 	uint64_t period;	     /* in units of the event; 0: from freq_hz */
+	bool must_sample;	     /* asked for by name: without it there is no recording */
 
 	/* Filters; all that are set must match. Empty = the whole machine. */
 	uint32_t n_pids;
-	uint32_t pids[TRACE_MAX_PIDS];	      /* these processes and their descendants */
-	char comm_glob[TRACE_COMM_GLOB_LEN];  /* fnmatch() on the process's comm */
+	uint32_t pids[TRACE_MAX_PIDS];	     /* these processes and their descendants */
+	char comm_glob[TRACE_COMM_GLOB_LEN]; /* fnmatch() on the process's comm */
 	bool has_cgroup;
 	uint64_t cgroup_id; /* this cgroup and its descendants */
 	bool has_uid;

@@ -83,7 +83,7 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (r == 0)
 		r = bpf_ring_open(c->skel->obj, &c->ring);
 	if (r < 0) {
-		bpf_load_explain(r, "cpu: BPF program", why, WHY_LEN);
+		bpf_load_explain(r, "BPF program", why, WHY_LEN);
 		goto fail;
 	}
 	*ret_state = c;
@@ -208,7 +208,7 @@ static void explain_event(int err, const struct trace_config *config, char why[W
 		snprintf(why, WHY_LEN, "the kernel does not take event '%.40s' with this period",
 			 config->event);
 	else
-		bpf_load_explain(err, "cpu: perf_event_open", why, WHY_LEN);
+		bpf_load_explain(err, "perf_event_open", why, WHY_LEN);
 }
 
 static int cpu_session_open(void *state, const struct trace_config *config, unsigned slot,

@@ -393,7 +393,7 @@ static int start_bpf(struct proc_source *s, char why[WHY_LEN])
 	if (r == 0)
 		r = proc_bpf__attach(s->skel);
 	if (r < 0)
-		bpf_load_explain(r, "proc: BPF programs", why, WHY_LEN);
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 	return r;
 }
 

@@ -71,7 +71,7 @@ static int sched_start(const struct collector_env *env, char why[WHY_LEN], void 
 	if (r == 0)
 		r = sched_bpf__attach(s->skel);
 	if (r < 0) {
-		bpf_load_explain(r, "sched: BPF programs", why, WHY_LEN);
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
 	}
 

@@ -140,7 +140,7 @@ static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], vo
 		r = attach(s);
 	}
 	if (r < 0) {
-		bpf_load_explain(r, "syscalls: BPF programs", why, WHY_LEN);
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
 	}
 

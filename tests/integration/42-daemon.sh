@@ -238,6 +238,21 @@ echo "a recording makes $n_perf calls of perf_event_open, $n_bpf of bpf"
 		injections bpf ENOMEM $(seq -f %g+ 3 $((n_bpf / 8 + 1)) "$n_bpf")
 }
 
+without_perf() { # STATUS PATTERN OPTIONS...: no perf event can be opened at all
+	timeout -k 5 60 strace -f -qqq -o /dev/null -e trace=perf_event_open \
+		-e inject=perf_event_open:error=EACCES:when=1+ \
+		"$O/tracectl" --private record -d 300ms -f -o "$T/without.perfetto-trace" "${@:3}" \
+		>"$T/without.out" 2>&1
+	[ $? = "$1" ] && grep -q "$2" "$T/without.out" && return
+	cat "$T/without.out"
+	return 1
+}
+check "without perf events the rest is recorded, and it is said why" \
+	without_perf 0 'cpu is off: perf_event_open: Permission denied'
+check "and the trace is good" "$O/tracectl" check "$T/without.perfetto-trace"
+check "but samples that were asked for are not left out" \
+	without_perf 1 'perf_event_open: Permission denied' --freq 99
+
 # ---- the idle daemon of the beginning ----
 
 check "an idle daemon holds no file of code" wait_for 90 no_files
