@@ -54,8 +54,8 @@ if command -v systemd-analyze >/dev/null; then
 		[ $status = 0 ] && [ -z "$out" ]
 	}
 	check "systemd finds nothing to complain about in the units" verify
-	check "the unit's exposure is at most 2.5 of 10" systemd-analyze security --offline=yes \
-		--no-pager --threshold=25 "$T/units/tracer.service"
+	check "the unit's exposure is at most 2 of 10" systemd-analyze security --offline=yes \
+		--no-pager --threshold=20 "$T/units/tracer.service"
 else
 	echo "skip - systemd-analyze is not installed"
 fi
