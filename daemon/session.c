@@ -294,8 +294,8 @@ int session_flush(struct session *s, uint64_t now_ns)
 
 int session_tick(struct session *s, uint64_t now_ns)
 {
-	uint64_t asleep_ns = boot_ns() - clock_ns(CLOCK_MONOTONIC);
-	bool slept = asleep_ns > s->asleep_ns + NS_PER_MS;
+	uint64_t asleep = asleep_ns();
+	bool slept = asleep > s->asleep_ns + NS_PER_MS;
 	int r = s->error;
 
 	if (r == 0 && (slept || now_ns > s->clocks_ns + CLOCKS_INTERVAL_NS))

@@ -76,7 +76,7 @@ static int write_attributes(struct session *s)
 int session_write_clocks(struct session *s, uint64_t now_ns)
 {
 	s->clocks_ns = now_ns;
-	s->asleep_ns = boot_ns() - clock_ns(CLOCK_MONOTONIC);
+	s->asleep_ns = asleep_ns();
 	return trace_meta_clocks(s->writer);
 }
 

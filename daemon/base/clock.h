@@ -23,4 +23,24 @@ static inline uint64_t boot_ns(void)
 	return clock_ns(CLOCK_BOOTTIME);
 }
 
+/*
+ * How long the machine has slept since its start: BOOTTIME - MONOTONIC. Read
+ * again while somebody comes between the readings, which would look like sleep.
+ */
+static inline uint64_t asleep_ns(void)
+{
+	uint64_t before, boot, after, best = UINT64_MAX, result = 0;
+
+	for (int i = 0; i < 8 && best > 20000; i++) {
+		before = clock_ns(CLOCK_MONOTONIC);
+		boot = boot_ns();
+		after = clock_ns(CLOCK_MONOTONIC);
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		result = boot - before;
+	}
+	return result;
+}
+
 #endif

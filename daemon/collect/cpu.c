@@ -46,11 +46,6 @@ struct cpu {
 	uint64_t asleep_ns; /* BOOTTIME - MONOTONIC: grows with each suspend */
 };
 
-static uint64_t time_asleep(void)
-{
-	return boot_ns() - clock_ns(CLOCK_MONOTONIC);
-}
-
 static void cpu_stop(void *state)
 {
 	struct cpu *c = state;
@@ -71,7 +66,7 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (!c)
 		return -ENOMEM;
 	c->env = *env;
-	c->asleep_ns = time_asleep();
+	c->asleep_ns = asleep_ns();
 	c->skel = cpu_bpf__open();
 	if (!c->skel) {
 		r = -errno;
@@ -271,7 +266,7 @@ static bool has_died(struct cpu_event *ev, const struct cpu_sampling *sampling)
 static void cpu_tick(void *state, uint64_t now_ns)
 {
 	struct cpu *c = state;
-	uint64_t asleep = time_asleep();
+	uint64_t asleep = asleep_ns();
 	/* The two clocks are read one after the other: less than a millisecond is no sleep. */
 	bool woke_up = asleep > c->asleep_ns + NS_PER_MS;
 
