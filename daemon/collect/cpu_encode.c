@@ -31,9 +31,6 @@
 /* 30 s of two busy CPUs at 999 Hz; about 250 bytes each. */
 #define MAX_WAITING 65536
 
-/* Sampling more often than this tells about the sampler. */
-#define MAX_FREQ_HZ 20000
-
 /* Remembered stacks, a power of two: 200 KB. */
 #define KNOWN_STACKS 4096
 
