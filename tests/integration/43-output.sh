@@ -185,7 +185,7 @@ while IFS='|' read -r args pattern; do
 done <<'END'
 --sources nosuch|there is no source 'nosuch': tracectl status lists them
 --no nosuch|there is no source 'nosuch': tracectl status lists them
---event nosuch|there is no event 'nosuch': see tracectl record --event help
+--event nosuch|cpu: there is no event 'nosuch': see tracectl record --event help
 END
 check "--event help lists events" gives 0 '^page-faults$' "$O/tracectl" --socket "$SOCKET" record --event help
 check "--help is no error" gives 0 'Exit status: 0 complete' "$O/tracectl" record --help
