@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
+/*
+ * unwind.h - unwind tables, as they lie in BPF maps, and why a walk ends.
+ *
+ * Shared by three: the worker makes tables of a file's call frame information
+ * (daemon/unwind/eh_frame.c), the daemon lays them into maps
+ * (daemon/unwind/unwind_maps.c), and the walker finds its way by them
+ * (unwind_step.h; in BPF, and in the daemon for stacks that were copied).
+ *
+ * A table covers the executable segments of one file, by offset in the file, so
+ * that a mapping's start and offset are all that is needed to look a pc up:
+ *
+ *   page:  one u32 for each 4 KiB of the file, the index of its first row; one
+ *          more at the end. A page that has rows begins with a row at offset 0.
+ *   row:   from this offset in the page on, this rule holds.
+ *   rule:  where the caller's registers are.
+ */
+#ifndef UNWIND_H
+#define UNWIND_H
+
+#ifndef __bpf__
+#include <linux/types.h>
+#endif
+
+#define UNWIND_PAGE_SHIFT 12
+#define UNWIND_PAGE_SIZE  (1u << UNWIND_PAGE_SHIFT)
+
+/* A row: the rule's number above the offset in the page. */
+#define UNWIND_ROW(offset, rule) ((__u32)(rule) << 16 | (__u32)(offset))
+#define UNWIND_ROW_OFFSET(row)	 ((row)&0xffff)
+#define UNWIND_ROW_RULE(row)	 ((row) >> 16)
+#define UNWIND_MAX_RULES	 65536
+
+/* How the canonical frame address (CFA) is had. What is not named uses cfa_off alone. */
+enum unwind_cfa {
+	UNWIND_CFA_NONE,     /* nothing is known: between functions, or code without CFI */
+	UNWIND_CFA_SP,	     /* sp + cfa_off */
+	UNWIND_CFA_FP,	     /* fp + cfa_off */
+	UNWIND_CFA_REG,	     /* DWARF register cfa_reg + cfa_off */
+	UNWIND_CFA_DEREF_SP, /* *(sp + cfa_off) + cfa_add */
+	UNWIND_CFA_DEREF_FP, /* *(fp + cfa_off) + cfa_add */
+	UNWIND_CFA_PLT,	     /* x86-64: sp + 8 + ((pc & 15) >= cfa_off ? 8 : 0) */
+	UNWIND_CFA_SIGNAL,   /* the kernel's signal frame is at sp */
+	UNWIND_CFA_END,	     /* the thread's first frame: no caller */
+	UNWIND_CFA_BAD_EXPR, /* an expression, but none of those above */
+	UNWIND_CFA_BAD_RA,   /* the return address is somewhere else */
+	UNWIND_CFA_KINDS
+};
+
+/* Where a register of the caller is. */
+enum unwind_reg {
+	UNWIND_REG_SAME,     /* unchanged. For the return address: in its register (arm64) */
+	UNWIND_REG_CFA_OFF,  /* *(CFA + off) */
+	UNWIND_REG_DEREF_FP, /* *(fp + off), fp being this frame's */
+	UNWIND_REG_REG,	     /* in DWARF register `off` */
+	UNWIND_REG_UNDEF,    /* gone */
+	UNWIND_REG_BAD,	     /* an expression, or too far away */
+	UNWIND_REG_KINDS
+};
+
+/*
+ * x86-64: sp is rsp, fp is rbp, bx is rbx; the return address is always at
+ * CFA - 8 unless `ra` is UNWIND_REG_REG. arm64: fp is x29, ra is x30, no bx.
+ */
+struct unwind_rule {
+	__u8 cfa;     /* enum unwind_cfa */
+	__u8 cfa_reg; /* UNWIND_CFA_REG */
+	__u8 fp;      /* enum unwind_reg; UNWIND_REG_REG is written as _BAD */
+	__u8 ra;      /* enum unwind_reg: _CFA_OFF, _REG, or _SAME (arm64) */
+	__s32 cfa_off;
+	__s16 cfa_add;
+	__s16 fp_off;
+	__s16 ra_off; /* x86-64: -8, or the register */
+	__s16 bx_off; /* *(CFA + bx_off); 0: rbx is unchanged, or not to be had */
+};
+
+_Static_assert(sizeof(struct unwind_rule) == 16, "as unwinding.md has it");
+
+/*
+ * Why a walk ended. The names (unwind_end_name()) are what users see; a stack is
+ * whole with the first two, and there was no user stack to walk with the last
+ * four.
+ */
+enum unwind_end {
+	UNWIND_COMPLETE,     /* the thread's first frame was reached */
+	UNWIND_APPROX,	     /* so it was, by frame pointers where nothing better was known */
+	UNWIND_DEPTH,	     /* deeper than UNWIND_MAX_FRAMES */
+	UNWIND_NOPROC,	     /* the process is not known yet */
+	UNWIND_NOMAP,	     /* no mapping is known at this address */
+	UNWIND_PENDING,	     /* the file's table is being made */
+	UNWIND_NO_CFI,	     /* no rule here, and no frame pointer either */
+	UNWIND_BAD_CFA_EXPR, /* a rule beyond what a row can hold */
+	UNWIND_BAD_CFA_REG,  /* a register whose value is not known here */
+	UNWIND_BAD_RA,
+	UNWIND_READ_STACK, /* memory that could not be read: paged out, or no stack */
+	UNWIND_READ_FP,
+	UNWIND_JIT_NOFP,    /* generated code that keeps no frame pointer */
+	UNWIND_SP_BACKWARD, /* the next frame would be below this one: a wrong rule */
+	UNWIND_BAD_PC,	    /* a return address that is none */
+	UNWIND_TABLE_FULL,  /* the maps are full: this file has no table */
+	UNWIND_NO_STATE,    /* the walker itself had no room */
+	UNWIND_COPY_SHORT,  /* finished in the daemon; the copied piece of stack was too short */
+	UNWIND_EXITING,	    /* the address space is being taken down */
+	UNWIND_EXECVE,	    /* or replaced */
+	UNWIND_KTHREAD,
+	UNWIND_COMPAT32, /* a 32-bit program */
+	UNWIND_ENDS
+};
+
+#define UNWIND_MAX_FRAMES 512
+
+#endif
