@@ -192,7 +192,8 @@ static void recognize(struct cpu_encoder *e, const struct cpu_sample_event *ev,
 	const struct known_stack *known;
 
 	*ret = (struct known_stack){
-		.maps_version = process_table_maps_version(e->processes, ev->hdr.tgid),
+		.maps_version =
+			process_table_maps_version(e->processes, ev->hdr.tgid, ev->hdr.time_ns),
 		.generation = trace_writer_generation(e->writer),
 	};
 	for (int i = 0; i < 2; i++)
@@ -209,8 +210,8 @@ static bool locate_stack(struct cpu_encoder *e, const struct cpu_sample_event *e
 	bool ok = true;
 
 	for (unsigned i = ev->n_user; i-- > 0 && ok;)
-		ok = add_location(
-			s, process_table_locate(e->processes, s->tgid, call_site(user[i], i == 0)));
+		ok = add_location(s, process_table_locate(e->processes, s->tgid,
+							  call_site(user[i], i == 0), s->time_ns));
 	for (unsigned i = ev->n_kernel; i-- > 0 && ok;)
 		ok = add_location(
 			s, symbolizer_locate_kernel(e->symbolizer, call_site(ev->ips[i], i == 0)));

@@ -279,20 +279,23 @@ int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc,
 	return 0;
 }
 
-uint64_t process_table_maps_version(const struct process_table *pt, uint32_t tgid)
+uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uint64_t time_ns)
 {
-	const struct proc *p = process_table_proc((struct process_table *)pt, tgid);
+	const struct proc *p = process_table_proc(pt, tgid);
 
+	(void)time_ns;
 	if (!p || !p->maps || p->maps_state != MAPS_KNOWN || p->maps_lost)
 		return 0;
 	return mappings_version(p->maps);
 }
 
-struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc)
+struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
+				      uint64_t time_ns)
 {
 	struct module *module = NULL;
 	uint64_t offset = 0;
 
+	(void)time_ns;
 	if (pc >= VSYSCALL_START && pc < VSYSCALL_END)
 		module = symbolizer_pseudo_module(pt->sym, "[vsyscall]");
 	else

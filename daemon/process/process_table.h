@@ -74,19 +74,21 @@ bool process_table_descends(const struct process_table *pt, uint32_t tgid, const
 			    size_t n_roots);
 
 /*
- * The location of `pc` in the address space of `tgid`. Always gives one unless
- * memory is out (NULL): code without a known mapping reads "[unknown]", code
- * in anonymous memory "[anon:exec]". A process whose mappings are not known
- * yet is read from /proc at once if it lives (rate-limited).
+ * The location of `pc` in the address space of `tgid` at `time_ns` (BOOTTIME):
+ * generated code may be replaced at any time. Always gives one unless memory is
+ * out (NULL): code without a known mapping reads "[unknown]", code in anonymous
+ * memory "[anon:exec]". A process whose mappings are not known yet is read from
+ * /proc at once if it lives (rate-limited).
  */
-struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc);
+struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
+				      uint64_t time_ns);
 
 /*
  * While this number stays, so does what process_table_locate() says of the
- * process, and another process with the same number has the same mappings. 0:
- * no such promise, ask each time.
+ * process at such times, and another process with the same number has the same
+ * mappings. 0: no such promise, ask each time.
  */
-uint64_t process_table_maps_version(const struct process_table *pt, uint32_t tgid);
+uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uint64_t time_ns);
 
 /* There may be some that live and are not known yet. */
 bool process_table_is_scanning(const struct process_table *pt);
