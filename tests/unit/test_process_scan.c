@@ -15,7 +15,8 @@
 #include "process/process_scan.h"
 #include "process/process_table_update.h"
 
-#define START_TICKS 100000ull
+/* Before any scan: the machine may have started only just now. */
+#define START_TICKS 100ull
 #define START_NS    (START_TICKS * TICK_NS)
 #define FOREVER	    UINT64_MAX
 #define PAGE	    4096ull
