@@ -52,6 +52,9 @@ SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
 SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
 UNIT   := $(TESTS:%.c=$(O)/%)
 PROGS  := $(TOOLS:%.c=$(O)/%)
+# One program of many stacks, in the ways that programs are built.
+STACKS := $(addprefix $(O)/tests/integration/prog/stacks-,\
+	no-fp static static-pie no-pie stripped debug-frame no-cfi no-cfi-fp)
 READS  := $(READERS:%.c=$(O)/%)
 
 # ---- rules ----
@@ -102,11 +105,30 @@ $(O)/proto/%.pb-c.c: proto/%.proto
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=proto --c_out=$(@D) $<
 
-# What the tests trace is built like a distribution's programs: no sanitizers.
+# What the tests trace is built like a distribution's programs: no sanitizers. A
+# call stays a call, so that it is known what their stacks are.
+prog_cflags := -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
+	-fno-optimize-sibling-calls -pthread
+
 $(PROGS): $(O)/%: %.c
 	$(call say,PROG)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer -MMD -MP $< -pthread -o $@
+	$(Q)$(CC) $(prog_cflags) -MMD -MP $< -o $@
+
+# LAZY: there is a table that ld.so fills at the first call of a function.
+flags_stacks-no-fp := -DLAZY -fomit-frame-pointer
+flags_stacks-static := -static -fomit-frame-pointer
+flags_stacks-static-pie := -static-pie -fomit-frame-pointer
+flags_stacks-no-pie := -no-pie -DLAZY -fomit-frame-pointer
+flags_stacks-stripped := -s -fomit-frame-pointer
+flags_stacks-debug-frame := -fomit-frame-pointer -fno-asynchronous-unwind-tables
+flags_stacks-no-cfi := -fomit-frame-pointer -fno-asynchronous-unwind-tables -g0
+flags_stacks-no-cfi-fp := -mno-omit-leaf-frame-pointer -fno-asynchronous-unwind-tables -g0
+
+$(STACKS): tests/integration/prog/stacks.c
+	$(call say,PROG)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(prog_cflags) $(flags_$(@F)) $< -o $@
 
 # ---- the two commands of the README ----
 
@@ -128,14 +150,14 @@ deps-test:				## and those that the tests miss
 check: $(UNIT)				## unit tests: no root, no kernel features
 	@tests/run --unit $(O)
 
-check-root: all $(PROGS) $(READS)		## integration tests: need root and BPF
+check-root: all $(PROGS) $(STACKS) $(READS)		## integration tests: need root and BPF
 	@tests/run --integration $(O)
 
-check-all: all $(UNIT) $(PROGS) $(READS) fuzz
+check-all: all $(UNIT) $(PROGS) $(STACKS) $(READS) fuzz
 	@tests/run --unit --integration --fuzz $(O)
 
 # Without the fuzzers, which have sanitizers of their own.
-check-unit-root: all $(UNIT) $(PROGS) $(READS)
+check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(READS)
 	@tests/run --unit --integration $(O)
 
 check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
