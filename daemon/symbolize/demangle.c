@@ -2,7 +2,9 @@
 /* demangle.c - what a symbol is called in the language it was written in. */
 #include "demangle.h"
 
+#include <ctype.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <libiberty/demangle.h>
@@ -18,6 +20,12 @@
  * name at once, and some hundred for each level of nesting.
  */
 #define MAX_MANGLED 4096
+
+/* A reference back in a D name ("Q") may stand for something that has others in it. */
+#define MAX_D_REFERENCES 8
+
+/* What clang appends to a local name that another unit came to need, and a number. */
+#define PROMOTED ".llvm."
 
 struct out {
 	char *dst;
@@ -52,6 +60,32 @@ static bool try_cxx(const char *name, struct out *out, int options)
 	       0;
 }
 
+static size_t count_char(const char *s, char c)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += *s == c;
+	return n;
+}
+
+/* Linear but for the references: with so few the result has a megabyte at most. */
+static bool try_d(const char *name, struct out *out)
+{
+	char *readable;
+
+	if (count_char(name, 'Q') > MAX_D_REFERENCES)
+		return false;
+	readable = dlang_demangle(name, DMGL_NO_OPTS);
+	if (!readable)
+		return false;
+	out->len = 0;
+	out->cut = false;
+	append(readable, strlen(readable), out);
+	free(readable);
+	return true;
+}
+
 static bool looks_mangled(const char *name)
 {
 	return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0 ||
@@ -61,10 +95,27 @@ static bool looks_mangled(const char *name)
 /* Rust first: a legacy Rust name is a well-formed C++ name, but for its hash. */
 static bool readable(const char *name, size_t len, struct out *out)
 {
-	if (!looks_mangled(name) || len > MAX_MANGLED)
+	if (len > MAX_MANGLED)
+		return false;
+	if (strncmp(name, "_D", 2) == 0)
+		return try_d(name, out);
+	if (!looks_mangled(name))
 		return false;
 	return try_rust(name, out) || try_cxx(name, out, 0) ||
 	       try_cxx(name, out, DMGL_NO_RECURSE_LIMIT);
+}
+
+/* The length without what is of no use to a reader. */
+static size_t without_promotion(const char *name, size_t len)
+{
+	size_t n = len;
+
+	while (n > 0 && isdigit((unsigned char)name[n - 1]))
+		n--;
+	if (n == len || n <= strlen(PROMOTED))
+		return len;
+	n -= strlen(PROMOTED);
+	return memcmp(name + n, PROMOTED, strlen(PROMOTED)) == 0 ? n : len;
 }
 
 size_t demangle(char dst[DEMANGLE_MAX + 1], const char *name)
@@ -77,6 +128,7 @@ size_t demangle(char dst[DEMANGLE_MAX + 1], const char *name)
 
 	if (at)
 		len = (size_t)(at - name);
+	len = without_promotion(name, len);
 	memcpy(raw, name, len <= MAX_MANGLED ? len : MAX_MANGLED);
 	raw[len <= MAX_MANGLED ? len : MAX_MANGLED] = '\0';
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * demangle.h - what a symbol is called in the language it was written in:
- * C++ (Itanium ABI), Rust (legacy and v0). Everything else stays as it is.
+ * C++ (Itanium ABI), Rust (legacy and v0), D. Everything else stays as it is;
+ * the part of a function that the compiler has split off keeps its suffix.
  *
  * Runs in the unprivileged worker only: names come from traced files.
  *
- * Stands on libiberty. Its demanglers are LGPL-2.1+, cp-demangle.c and
- * rust-demangle.c with the exception that allows linking the compiled file into
- * any program; linked with this Apache-2.0 source, whoever has it can relink.
+ * Stands on libiberty. Its demanglers (cp-, rust- and d-demangle.c) are LGPL-2.1+
+ * with the exception that allows linking the compiled file into any program;
+ * linked with this Apache-2.0 source, whoever has it can relink.
  */
 #ifndef SYMBOLIZE_DEMANGLE_H /* libiberty has the shorter one */
 #define SYMBOLIZE_DEMANGLE_H

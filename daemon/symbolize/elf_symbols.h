@@ -17,12 +17,13 @@
 struct elf_symbols;
 
 /*
- * `fd` stays the caller's and is not needed afterwards. A stripped file gives
- * an empty table. Fails with -ENOEXEC (no executable or library for this
+ * The descriptors stay the caller's and are not needed afterwards. `debug_fd` is
+ * the file's debug file (elf_debug_fits()), or -1. A file stripped of everything
+ * gives an empty table. Fails with -ENOEXEC (no executable or library for this
  * machine's byte order, or broken), -EFBIG (tables beyond the caps), -ENOMEM,
  * or what pread says.
  */
-int elf_symbols_load(int fd, struct elf_symbols **ret);
+int elf_symbols_load(int fd, int debug_fd, struct elf_symbols **ret);
 void elf_symbols_free(struct elf_symbols *t);
 
 size_t elf_symbols_count(const struct elf_symbols *t);

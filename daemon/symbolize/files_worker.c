@@ -62,7 +62,7 @@ static int load(struct worker *w, uint64_t id, int fd, struct file **ret)
 	if (!f)
 		return -ENOMEM;
 	f->id = id;
-	r = elf_symbols_load(fd, &f->symbols);
+	r = elf_symbols_load(fd, -1, &f->symbols);
 	if (r == 0)
 		r = hash_set_u64(w->by_id, id, f);
 	if (r < 0) {

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
-	if (elf_symbols_load(fd, &t) == 0) {
+	if (elf_symbols_load(fd, -1, &t) == 0) {
 		if (elf_symbols_build_id(t, &len) && (len < 8 || len > 40))
 			abort();
 		for (uint64_t off = 0; off < size; off += 16)

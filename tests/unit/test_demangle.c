@@ -28,6 +28,23 @@ static const struct {
 	{ "_ZTV3Foo", "vtable for Foo" },
 	{ "_ZN3fooEv.cold", "foo() [clone .cold]" },
 	{ "_ZN3fooEi.constprop.0", "foo(int) [clone .constprop.0]" },
+	/* parts that the compiler has split off, and what the linker adds */
+	{ "_ZN3fooEv.part.0.constprop.1", "foo() [clone .part.0] [clone .constprop.1]" },
+	{ "main.cold", "main.cold" },
+	{ "helper.constprop.0.isra.0", "helper.constprop.0.isra.0" },
+	{ "helper.llvm.1234567890", "helper" },
+	{ "_ZN3fooEv.llvm.1234567890", "foo()" },
+	{ "helper.llvm.", "helper.llvm." },
+	{ ".llvm.12", ".llvm.12" },
+	/* D */
+	{ "_Dmain", "D main" },
+	{ "_D4main3fooFiZi", "main.foo(int)" },
+	{ "_D3std5stdio7writelnFZv", "std.stdio.writeln()" },
+	{ "_Data", "_Data" },
+	{ "_D4main3fooFQQQQQQQQQZi", "_D4main3fooFQQQQQQQQQZi" },
+	/* Go needs nothing */
+	{ "main.(*T).Method", "main.(*T).Method" },
+	{ "main.(*T).Method-fm", "main.(*T).Method-fm" },
 	/* Rust, legacy: the hash goes */
 	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad" },
 	{ "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop"

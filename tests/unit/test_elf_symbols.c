@@ -47,7 +47,7 @@ static struct elf_symbols *load_path(const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	ck_assert_msg(fd >= 0, "%s: %m", path);
-	ck_assert_int_eq(elf_symbols_load(fd, &t), 0);
+	ck_assert_int_eq(elf_symbols_load(fd, -1, &t), 0);
 	close(fd);
 	return t;
 }
@@ -418,7 +418,7 @@ static int try_load(const struct image *im, struct elf_symbols **ret)
 {
 	int fd = memory_file(im->bytes, im->len), r;
 
-	r = elf_symbols_load(fd, ret);
+	r = elf_symbols_load(fd, -1, ret);
 	close(fd);
 	return r;
 }
@@ -488,6 +488,35 @@ START_TEST(a_symbol_without_size_ends_at_the_next_one_or_with_its_section)
 	ck_assert_str_eq(at(t, TEXT_ADDR + 0x800), "last");
 	ck_assert_str_eq(at(t, TEXT_ADDR + TEXT_SIZE - 1), "last");
 	ck_assert_str_eq(at(t, TEXT_ADDR + TEXT_SIZE), "(none)");
+	elf_symbols_free(t);
+}
+END_TEST
+
+/* Assembler that says nothing about its symbols. */
+START_TEST(a_global_label_is_a_function_unless_it_lies_in_one)
+{
+	struct image im = { 0 };
+	struct elf_symbols *t;
+
+	add(&im, "by_hand", TEXT_ADDR, 0, STT_NOTYPE, STB_GLOBAL);
+	add(&im, "loop", TEXT_ADDR + 0x20, 0, STT_NOTYPE, STB_LOCAL);
+	add(&im, "function", TEXT_ADDR + 0x100, 0x100, STT_FUNC, STB_LOCAL);
+	add(&im, "same_place", TEXT_ADDR + 0x100, 0, STT_NOTYPE, STB_GLOBAL);
+	add(&im, "inside", TEXT_ADDR + 0x180, 0, STT_NOTYPE, STB_GLOBAL);
+	add(&im, "_etext", TEXT_ADDR + TEXT_SIZE, 0, STT_NOTYPE, STB_GLOBAL);
+	write64(&im);
+	section(&im, 1)->sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	t = load(&im);
+	ck_assert_str_eq(at(t, TEXT_ADDR + 0x40), "by_hand");
+	ck_assert_str_eq(at(t, TEXT_ADDR + 0x100), "function");
+	ck_assert_str_eq(at(t, TEXT_ADDR + 0x190), "function");
+	ck_assert_str_eq(at(t, TEXT_ADDR + 0x200), "(none)");
+	ck_assert_uint_eq(elf_symbols_count(t), 2);
+	elf_symbols_free(t);
+	/* In data a label is a variable. */
+	section(&im, 1)->sh_flags = SHF_ALLOC;
+	t = load(&im);
+	ck_assert_str_eq(at(t, TEXT_ADDR + 0x40), "(none)");
 	elf_symbols_free(t);
 }
 END_TEST
@@ -843,7 +872,7 @@ START_TEST(a_lookup_gives_up_among_too_many_nested_functions)
 	section(im, 2)->sh_size = table;
 	fd = memory_file(im->bytes, im->len);
 	ck_assert_int_eq(pwrite(fd, syms, table, (off_t)im->len), (ssize_t)table);
-	ck_assert_int_eq(elf_symbols_load(fd, &t), 0);
+	ck_assert_int_eq(elf_symbols_load(fd, -1, &t), 0);
 	ck_assert_uint_eq(elf_symbols_count(t), N);
 	ck_assert_str_eq(at(t, TEXT_ADDR + 3 * N), "(none)");
 	ck_assert_str_eq(at(t, TEXT_ADDR + N), "first");
@@ -871,6 +900,7 @@ int main(void)
 	tcase_add_test(tc, a_stripped_program_keeps_its_build_id_and_loses_its_names);
 	tcase_add_loop_test(tc, both_classes_are_read, 0, 2);
 	tcase_add_test(tc, a_symbol_without_size_ends_at_the_next_one_or_with_its_section);
+	tcase_add_test(tc, a_global_label_is_a_function_unless_it_lies_in_one);
 	tcase_add_test(tc, within_another_function_the_inner_one_counts);
 	tcase_add_test(tc, of_aliases_the_one_that_people_know_counts);
 	tcase_add_test(tc, symbols_that_cannot_be_are_left_out);

@@ -54,7 +54,7 @@ static int use_memory(void)
 static int read_symbols(void)
 {
 	struct elf_symbols *t;
-	int r = elf_symbols_load(3, &t);
+	int r = elf_symbols_load(3, -1, &t);
 
 	if (r < 0)
 		return 1;
