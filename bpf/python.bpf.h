@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * python.bpf.h - the Python frames of the thread that is running.
+ *
+ * For any program that may read the memory of the current process without
+ * sleeping. python_walk() costs a process that is not Python one look-up. What
+ * is read belongs to the traced process and may be nonsense: loops are bounded,
+ * and a thread state only counts when it says it is this thread's.
+ *
+ * Structures: python.h, and daemon/interp/python_layout.c for each version.
+ */
+#ifndef PYTHON_BPF_H
+#define PYTHON_BPF_H
+
+#include "kernel.h"
+#include "python.h"
+
+/* Thread states looked at until this thread's is found; then it is remembered. */
+#define PYTHON_MAX_THREADS 1024
+/* A thread without one (it computes for numpy, or begins just now) is asked again after this. */
+#define PYTHON_RETRY_NS 200000000ull
+
+struct python_thread {
+	__u64 state; /* 0: there was none at `time_ns` */
+	__u64 time_ns;
+};
+
+struct python_code_key {
+	__u64 address;
+	__u32 tgid;
+	__u32 pad;
+};
+
+/* A freed code object's memory is used again: the contents tell. */
+struct python_code {
+	__u64 contents;
+	__u32 number;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PYTHON_MAX_PROCS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct python_proc);
+} python_procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PYTHON_MAX_LAYOUTS);
+	__type(key, __u32);
+	__type(value, struct python_layout);
+} python_layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct python_thread);
+} python_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct python_code_key);
+	__type(value, struct python_code);
+} python_codes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 21);
+} python_ring SEC(".maps");
+
+/* Numbers given to code objects so far. */
+__u32 python_n_codes;
+/* Descriptions for which the ring had no room; they are sent at a later sample. */
+__u64 python_n_full;
+
+/* A walk at work, and its result. */
+struct python_walk {
+	__u64 thread, frame;
+	__u64 interp, identity; /* while the thread state is searched */
+	__u32 identity_offset;
+	__u32 tgid;
+	__u32 n;   /* words */
+	__u32 end; /* enum python_end */
+	__u32 busy;
+	__u32 pad;
+	__u8 frame_bytes[128]; /* PYTHON_FRAME_WINDOW of them; a power of two for the verifier */
+	__u8 code_bytes[256];  /* PYTHON_CODE_WINDOW of them */
+	__u64 words[PYTHON_MAX_FRAMES]; /* innermost first */
+	struct python_code_event code;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python_walk);
+} python_walks SEC(".maps");
+
+/* What the steps of a loop get: on the stack, as bpf_loop() wants it. */
+struct python_context {
+	struct python_walk *walk;
+	const struct python_layout *layout;
+};
+
+static __always_inline __u64 python_frame_u64(const struct python_walk *w, __u32 offset)
+{
+	return *(const __u64 *)(w->frame_bytes + (offset & 120));
+}
+
+static __always_inline __u64 python_code_u64(const struct python_walk *w, __u32 offset)
+{
+	return *(const __u64 *)(w->code_bytes + (offset & 248));
+}
+
+static __always_inline __u64 python_read_u64(__u64 addr)
+{
+	__u64 value = 0;
+
+	if (bpf_probe_read_user(&value, sizeof(value), (const void *)addr) < 0)
+		return 0;
+	return value;
+}
+
+/* ---- which thread state is this thread's ---- */
+
+#if defined(__TARGET_ARCH_x86)
+
+struct thread_struct___python {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct___python {
+	struct thread_struct___python thread;
+} __attribute__((preserve_access_index));
+
+/* pthread_self(): the thread's control block is where its fs points to. Also right after fork. */
+static __always_inline void python_identify(struct python_walk *w, const struct python_layout *l,
+					    struct task_struct *task)
+{
+	struct task_struct___python *t = (void *)task;
+
+	w->identity = BPF_CORE_READ(t, thread.fsbase);
+	w->identity_offset = l->thread_id;
+}
+
+#else
+
+/* gettid(), in the thread's own pid namespace. */
+static __always_inline void python_identify(struct python_walk *w, const struct python_layout *l,
+					    struct task_struct *task)
+{
+	unsigned int level = BPF_CORE_READ(task, thread_pid, level);
+	int nr = 0;
+
+	bpf_core_read(&nr, sizeof(nr), &BPF_CORE_READ(task, thread_pid)->numbers[level].nr);
+	w->identity = nr;
+	w->identity_offset = l->native_id;
+}
+
+#endif
+
+static long python_find_step(__u32 i, struct python_context *c)
+{
+	const struct python_layout *l = c->layout;
+	struct python_walk *w = c->walk;
+
+	if (!w->thread) { /* those of the next interpreter */
+		if (!w->interp)
+			return 1;
+		w->thread = python_read_u64(w->interp + l->interp_threads);
+		w->interp = python_read_u64(w->interp + l->interp_next);
+		return 0;
+	}
+	if (python_read_u64(w->thread + w->identity_offset) == w->identity)
+		return 1;
+	w->thread = python_read_u64(w->thread + l->thread_next);
+	return 0;
+}
+
+/* Leaves it in w->thread, 0: none. */
+static __always_inline void python_find_thread(struct python_context *c, __u64 runtime, __u32 tid)
+{
+	struct python_walk *w = c->walk;
+	struct python_thread *known, now;
+
+	now.time_ns = bpf_ktime_get_ns();
+	known = bpf_map_lookup_elem(&python_threads, &tid);
+	if (known && known->state) {
+		w->thread = known->state;
+		if (python_read_u64(w->thread + w->identity_offset) == w->identity)
+			return;
+	} else if (known && now.time_ns - known->time_ns < PYTHON_RETRY_NS) {
+		w->thread = 0;
+		return;
+	}
+
+	w->thread = 0;
+	w->interp = python_read_u64(runtime + c->layout->interpreters);
+	bpf_loop(PYTHON_MAX_THREADS, python_find_step, c, 0);
+	/* It may have stopped at the bound, on some other thread. */
+	if (w->thread && python_read_u64(w->thread + w->identity_offset) != w->identity)
+		w->thread = 0;
+	now.state = w->thread;
+	bpf_map_update_elem(&python_threads, &tid, &now, BPF_ANY);
+}
+
+/* ---- code objects ---- */
+
+static __noinline int python_read_string(const struct python_layout *l, __u64 str,
+					 struct python_string *ret, __u8 *text, __u32 max)
+{
+	__u64 length = python_read_u64(str + l->str_length), bytes;
+	__u32 state = 0, kind;
+
+	*ret = (struct python_string){};
+	if (bpf_probe_read_user(&state, sizeof(state), (const void *)(str + l->str_state)) < 0)
+		return -1;
+	kind = state >> 2 & 7;
+	if (!(state >> 5 & 1) || (kind != 1 && kind != 2 && kind != 4))
+		return -1; /* not in one piece: not from a compiler */
+	ret->ascii = state >> 6 & 1;
+	bytes = length > max ? max : length * kind;
+	if (bytes > max)
+		bytes = max;
+	bytes &= PYTHON_MAX_FILE * 2 - 1; /* for the verifier */
+	if (bpf_probe_read_user(text, bytes > max ? max : bytes,
+				(const void *)(str + (ret->ascii ? l->str_ascii : l->str_data))) <
+	    0)
+		return -1;
+	ret->length = length > 0xffffffff ? 0xffffffff : length;
+	ret->bytes = bytes;
+	ret->kind = kind;
+	return 0;
+}
+
+/* Describes the code object in w->code_bytes. False: not sent. */
+static __noinline bool python_send_code(struct python_walk *w, const struct python_layout *l,
+					__u64 address, __u32 number)
+{
+	struct python_code_event *ev = &w->code;
+	__u64 table = python_code_u64(w, l->code_linetable), len;
+
+	ev->time_ns = bpf_ktime_get_boot_ns();
+	ev->address = address;
+	ev->tgid = w->tgid;
+	ev->code = number;
+	ev->first_line = *(__s32 *)(w->code_bytes + (l->code_firstline & 252));
+	ev->n_units = python_code_u64(w, l->code_size);
+	python_read_string(l, python_code_u64(w, l->code_qualname), &ev->name, ev->name_text,
+			   sizeof(ev->name_text));
+	python_read_string(l, python_code_u64(w, l->code_filename), &ev->file, ev->file_text,
+			   sizeof(ev->file_text));
+	len = python_read_u64(table + l->bytes_size);
+	ev->linetable_len = len > 0xffffffff ? 0xffffffff : len;
+	if (len > PYTHON_MAX_LINETABLE)
+		len = PYTHON_MAX_LINETABLE;
+	if (bpf_probe_read_user(ev->linetable, len, (const void *)(table + l->bytes_data)) < 0)
+		len = 0;
+	ev->linetable_bytes = len;
+	if (bpf_ringbuf_output(&python_ring, ev, PYTHON_CODE_HEAD + len, BPF_RB_NO_WAKEUP) == 0)
+		return true;
+	__sync_fetch_and_add(&python_n_full, 1);
+	return false;
+}
+
+static __always_inline __u64 python_mix(__u64 h, __u64 x)
+{
+	h = (h ^ x) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
+/* The number of the code object in w->code_bytes; 0: it could not be described. */
+static __always_inline __u32 python_code_number(struct python_walk *w,
+						const struct python_layout *l, __u64 address)
+{
+	struct python_code_key key = { .address = address, .tgid = w->tgid };
+	struct python_code *known, code = {};
+
+	code.contents =
+		python_mix(python_code_u64(w, l->code_size), python_code_u64(w, l->code_qualname));
+	code.contents = python_mix(code.contents, python_code_u64(w, l->code_filename));
+	code.contents = python_mix(code.contents, python_code_u64(w, l->code_linetable));
+	code.contents =
+		python_mix(code.contents, *(__u32 *)(w->code_bytes + (l->code_firstline & 252)));
+	known = bpf_map_lookup_elem(&python_codes, &key);
+	if (known && known->contents == code.contents)
+		return known->number;
+
+	code.number = __sync_fetch_and_add(&python_n_codes, 1) + 1;
+	if (!code.number || !python_send_code(w, l, address, code.number))
+		return 0;
+	bpf_map_update_elem(&python_codes, &key, &code, BPF_ANY);
+	return code.number;
+}
+
+/* ---- frames ---- */
+
+static __always_inline __u32 python_unit(const struct python_walk *w, const struct python_layout *l,
+					 __u64 code)
+{
+	__u64 instr = python_frame_u64(w, l->frame_instr);
+	__u64 units = (instr - code - l->code_units) >> 1;
+
+	return units < PYTHON_NO_UNIT ? units : PYTHON_NO_UNIT;
+}
+
+static long python_frame_step(__u32 i, struct python_context *c)
+{
+	const struct python_layout *l = c->layout;
+	struct python_walk *w = c->walk;
+	bool entry = false;
+	__u64 code, frame = w->frame;
+	__u32 n = w->n;
+
+	if (!frame) {
+		w->end = PYTHON_COMPLETE;
+		return 1;
+	}
+	if (bpf_probe_read_user(w->frame_bytes, PYTHON_FRAME_WINDOW, (const void *)frame) < 0) {
+		w->end = PYTHON_READ;
+		return 1;
+	}
+	w->frame = python_frame_u64(w, l->frame_previous);
+	if (l->frame_entry == PYTHON_NO_FIELD) {
+		if (w->frame_bytes[l->frame_owner & 127] == PYTHON_OWNED_BY_CSTACK) {
+			if (n > 0 && n <= PYTHON_MAX_FRAMES)
+				w->words[n - 1] |= PYTHON_WORD(0, 0, 1);
+			return 0;
+		}
+	} else {
+		entry = w->frame_bytes[l->frame_entry & 127] != 0;
+	}
+	if (n >= PYTHON_MAX_FRAMES)
+		return 1; /* end says PYTHON_DEPTH */
+	code = python_frame_u64(w, l->frame_code);
+	if (bpf_probe_read_user(w->code_bytes, PYTHON_CODE_WINDOW, (const void *)code) < 0) {
+		w->end = PYTHON_READ;
+		return 1;
+	}
+	w->words[n] = PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
+	w->n = n + 1;
+	return 0;
+}
+
+/*
+ * The Python frames of the current thread: NULL where there are none to be
+ * had. Otherwise w->words, innermost first, w->n of them, and w->end says
+ * whether these are all. The caller sets w->busy to 0 when it has done with it.
+ */
+static __always_inline struct python_walk *python_walk(struct task_struct *task, __u32 tgid,
+						       __u32 tid)
+{
+	struct python_proc *proc = bpf_map_lookup_elem(&python_procs, &tgid);
+	struct python_context c;
+	const struct python_layout *l;
+	struct python_walk *w;
+	__u32 zero = 0;
+
+	if (!proc)
+		return 0;
+	l = bpf_map_lookup_elem(&python_layouts, &proc->layout);
+	w = bpf_map_lookup_elem(&python_walks, &zero);
+	if (!l || !w || w->busy) /* an event of its own interrupted another's walk */
+		return 0;
+	w->busy = 1;
+	w->tgid = tgid;
+	w->n = 0;
+	python_identify(w, l, task);
+	c = (struct python_context){ .walk = w, .layout = l };
+	python_find_thread(&c, proc->runtime, tid);
+	if (!w->thread) {
+		w->end = PYTHON_NO_THREAD;
+		return w;
+	}
+	w->frame = python_read_u64(w->thread + l->thread_frame);
+	if (l->cframe_frame != PYTHON_NO_CFRAME)
+		w->frame = python_read_u64(w->frame + l->cframe_frame);
+	w->end = PYTHON_DEPTH;
+	bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
+	return w;
+}
+
+#endif
