@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jit_map.c - where a process's generated code is, and was.
+ *
+ * The pieces in force, which never overlap, are a treap by address: putting
+ * code somewhere splits off what it hides. The priorities are random, so that
+ * no order of addresses makes the tree deep.
+ */
+#include "jit_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "jit_table.h"
+#include "jit_text.h"
+
+#define NONE 0u /* no node: nodes[0] is never used */
+
+/* Names and lines of what is gone are swept out when they take as much as the rest. */
+#define MIN_SWEEP_TEXT	(1u << 20)
+#define MIN_SWEEP_LINES (64u * 1024)
+
+struct node {
+	struct jit_symbol symbol;
+	uint32_t left, right, priority; /* of a free node: left is the next free one */
+};
+
+struct jit_map {
+	struct node *nodes;
+	uint32_t n_nodes, cap_nodes, free_node, root, n_pieces;
+	struct jit_symbol *past;
+	uint32_t n_past, cap_past;
+	struct jit_line *lines;
+	uint32_t n_lines, cap_lines;
+	struct jit_text *text;
+	size_t sweep_text, sweep_lines; /* beyond these it is time to */
+	uint64_t newest_ns, version, random;
+};
+
+int jit_map_new(struct jit_map **ret)
+{
+	struct jit_map *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (!m)
+		return -ENOMEM;
+	r = jit_text_new(&m->text);
+	if (r == 0 && getrandom(&m->random, sizeof(m->random), GRND_NONBLOCK) != sizeof(m->random))
+		r = -EIO;
+	if (r < 0) {
+		jit_map_free(m);
+		return r;
+	}
+	m->random |= 1;
+	jit_map_clear(m);
+	*ret = m;
+	return 0;
+}
+
+void jit_map_free(struct jit_map *m)
+{
+	if (!m)
+		return;
+	free(m->nodes);
+	free(m->past);
+	free(m->lines);
+	jit_text_free(m->text);
+	free(m);
+}
+
+void jit_map_clear(struct jit_map *m)
+{
+	m->root = m->free_node = NONE;
+	m->n_nodes = 1;
+	m->n_pieces = m->n_past = m->n_lines = 0;
+	m->newest_ns = 0;
+	m->sweep_text = MIN_SWEEP_TEXT;
+	m->sweep_lines = MIN_SWEEP_LINES;
+	jit_text_clear(m->text);
+	m->version++;
+}
+
+uint64_t jit_map_version(const struct jit_map *m)
+{
+	return m->version;
+}
+
+size_t jit_map_bytes(const struct jit_map *m)
+{
+	return sizeof(*m) + m->cap_nodes * sizeof(*m->nodes) + m->cap_past * sizeof(*m->past) +
+	       m->cap_lines * sizeof(*m->lines) + jit_text_bytes(m->text);
+}
+
+/* Room for one more of `n`. */
+static int reserve(void **at, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t more = *cap ? 2 * *cap : 64;
+	void *p;
+
+	if (n < *cap)
+		return 0;
+	p = realloc(*at, more * size);
+	if (!p)
+		return -ENOMEM;
+	*at = p;
+	*cap = more;
+	return 0;
+}
+
+/* ---- the tree ---- */
+
+static uint32_t next_random(struct jit_map *m)
+{
+	m->random ^= m->random << 13;
+	m->random ^= m->random >> 7;
+	m->random ^= m->random << 17;
+	return (uint32_t)(m->random >> 16);
+}
+
+/* Room for the nodes that one addition may take: the code, and the rest of what it cuts in two. */
+static int reserve_nodes(struct jit_map *m)
+{
+	int r = 0;
+
+	/* Free ones are not counted on: it is a few too many at worst. */
+	for (uint32_t i = 0; i < 3 && r == 0; i++)
+		r = reserve((void **)&m->nodes, m->n_nodes + i, &m->cap_nodes, sizeof(*m->nodes));
+	return r;
+}
+
+static uint32_t new_node(struct jit_map *m, const struct jit_symbol *symbol)
+{
+	uint32_t i = m->free_node;
+
+	if (i != NONE)
+		m->free_node = m->nodes[i].left;
+	else
+		i = m->n_nodes++;
+	m->nodes[i] = (struct node){ .symbol = *symbol, .priority = next_random(m) };
+	m->n_pieces++;
+	return i;
+}
+
+static void free_node(struct jit_map *m, uint32_t i)
+{
+	m->nodes[i].left = m->free_node;
+	m->free_node = i;
+	m->n_pieces--;
+}
+
+/* What starts below `addr` to the left, the rest to the right. */
+static void split(struct jit_map *m, uint32_t tree, uint64_t addr, uint32_t *left, uint32_t *right)
+{
+	struct node *n = &m->nodes[tree];
+
+	if (tree == NONE) {
+		*left = *right = NONE;
+	} else if (n->symbol.start < addr) {
+		split(m, n->right, addr, &n->right, right);
+		*left = tree;
+	} else {
+		split(m, n->left, addr, left, &n->left);
+		*right = tree;
+	}
+}
+
+static uint32_t join(struct jit_map *m, uint32_t left, uint32_t right)
+{
+	struct node *l = &m->nodes[left], *r = &m->nodes[right];
+
+	if (left == NONE || right == NONE)
+		return left == NONE ? right : left;
+	if (l->priority > r->priority) {
+		l->right = join(m, l->right, right);
+		return left;
+	}
+	r->left = join(m, left, r->left);
+	return right;
+}
+
+/* The last one that starts below `addr`. */
+static uint32_t last_below(const struct jit_map *m, uint64_t addr)
+{
+	uint32_t i = m->root, best = NONE;
+
+	while (i != NONE) {
+		if (m->nodes[i].symbol.start < addr) {
+			best = i;
+			i = m->nodes[i].right;
+		} else {
+			i = m->nodes[i].left;
+		}
+	}
+	return best;
+}
+
+static void insert(struct jit_map *m, const struct jit_symbol *symbol)
+{
+	uint32_t left, right, i = new_node(m, symbol);
+
+	split(m, m->root, symbol->start, &left, &right);
+	m->root = join(m, join(m, left, i), right);
+}
+
+/* A piece that reaches over `addr` becomes two. */
+static void cut_at(struct jit_map *m, uint64_t addr)
+{
+	uint32_t i = last_below(m, addr);
+	struct jit_symbol rest;
+
+	if (i == NONE || m->nodes[i].symbol.end <= addr)
+		return;
+	rest = m->nodes[i].symbol;
+	m->nodes[i].symbol.end = rest.start = addr;
+	insert(m, &rest);
+}
+
+/* ---- what is hidden ---- */
+
+static void keep_past(struct jit_map *m, const struct jit_symbol *s, uint64_t time_ns)
+{
+	if (s->from_ns >= time_ns)
+		return;			 /* it was never in force */
+	if (m->n_past == JIT_MAX_PAST) { /* the oldest matter least */
+		m->n_past /= 2;
+		memmove(m->past, m->past + JIT_MAX_PAST - m->n_past, m->n_past * sizeof(*m->past));
+	}
+	if (reserve((void **)&m->past, m->n_past, &m->cap_past, sizeof(*m->past)) < 0)
+		return; /* a name less for what has just been replaced */
+	m->past[m->n_past] = *s;
+	m->past[m->n_past++].until_ns = time_ns;
+}
+
+static void retire(struct jit_map *m, uint32_t tree, uint64_t time_ns)
+{
+	if (tree == NONE)
+		return;
+	retire(m, m->nodes[tree].left, time_ns);
+	retire(m, m->nodes[tree].right, time_ns);
+	keep_past(m, &m->nodes[tree].symbol, time_ns);
+	free_node(m, tree);
+}
+
+/* Pieces that reach over one of the ends go as a whole: there is no room to cut them. */
+static void widen(const struct jit_map *m, uint64_t *start, uint64_t *end)
+{
+	uint32_t first = last_below(m, *start), last = last_below(m, *end);
+
+	if (first != NONE && m->nodes[first].symbol.end > *start)
+		*start = m->nodes[first].symbol.start;
+	if (last != NONE && m->nodes[last].symbol.end > *end)
+		*end = m->nodes[last].symbol.end;
+}
+
+/* Hides what is there. Returns whether something was. */
+static bool clear_range(struct jit_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
+{
+	uint32_t left, middle, right;
+
+	if (m->n_pieces + 3 > JIT_MAX_SYMBOLS)
+		widen(m, &start, &end);
+	cut_at(m, start);
+	cut_at(m, end);
+	split(m, m->root, start, &left, &middle);
+	split(m, middle, end, &middle, &right);
+	retire(m, middle, time_ns);
+	m->root = join(m, left, right);
+	return middle != NONE;
+}
+
+void jit_map_forget(struct jit_map *m, uint64_t time_ns)
+{
+	uint32_t n = 0;
+
+	while (n < m->n_past && m->past[n].until_ns < time_ns)
+		n++;
+	m->n_past -= n;
+	if (n > 0)
+		memmove(m->past, m->past + n, m->n_past * sizeof(*m->past));
+}
+
+/* ---- sweeping ---- */
+
+struct sweep {
+	struct jit_map *m;
+	struct jit_text *text;
+	struct jit_line *lines;
+	uint32_t n_lines;
+	uint32_t line_from, line_to; /* of the last symbol: pieces of one code share them */
+	int error;
+};
+
+static uint32_t move_text(struct sweep *s, uint32_t at, uint32_t len)
+{
+	struct jit_text_ref ref = { 0 };
+	int r = jit_text_add(s->text, jit_text_data(s->m->text) + at, len, &ref);
+
+	if (r < 0)
+		s->error = r;
+	return ref.at;
+}
+
+static void move_symbol(struct sweep *s, struct jit_symbol *symbol)
+{
+	uint32_t from = symbol->first_line;
+
+	symbol->name = move_text(s, symbol->name, symbol->name_len);
+	if (symbol->n_lines == 0) {
+		symbol->first_line = 0;
+		return;
+	}
+	if (s->n_lines > 0 && from == s->line_from) {
+		symbol->first_line = s->line_to;
+		return;
+	}
+	if (symbol->n_lines > s->m->n_lines - s->n_lines) { /* pieces far apart: copied twice */
+		symbol->first_line = symbol->n_lines = 0;
+		return;
+	}
+	s->line_from = from;
+	s->line_to = symbol->first_line = s->n_lines;
+	for (uint32_t i = 0; i < symbol->n_lines; i++) {
+		struct jit_line line = s->m->lines[from + i];
+
+		line.file = move_text(s, line.file, line.file_len);
+		s->lines[s->n_lines++] = line;
+	}
+}
+
+static void move_tree(struct sweep *s, uint32_t tree)
+{
+	if (tree == NONE)
+		return;
+	move_tree(s, s->m->nodes[tree].left);
+	move_symbol(s, &s->m->nodes[tree].symbol);
+	move_tree(s, s->m->nodes[tree].right);
+}
+
+/* Names and lines that nothing refers to any more go. -ENOMEM: the map is empty then. */
+static int sweep(struct jit_map *m)
+{
+	struct sweep s = { .m = m };
+	int r;
+
+	r = jit_text_new(&s.text);
+	if (r < 0)
+		return r;
+	s.lines = malloc((m->n_lines + 1) * sizeof(*s.lines));
+	if (!s.lines) {
+		jit_text_free(s.text);
+		return -ENOMEM;
+	}
+	move_tree(&s, m->root);
+	for (uint32_t i = 0; i < m->n_past; i++)
+		move_symbol(&s, &m->past[i]);
+	jit_text_free(m->text);
+	free(m->lines);
+	m->text = s.text;
+	m->lines = s.lines;
+	m->cap_lines = m->n_lines + 1;
+	m->n_lines = s.n_lines;
+	if (s.error < 0)
+		jit_map_clear(m);
+	m->sweep_text = 2 * jit_text_len(m->text) + MIN_SWEEP_TEXT;
+	m->sweep_lines = 2 * (size_t)m->n_lines + MIN_SWEEP_LINES;
+	return s.error;
+}
+
+static int sweep_if_due(struct jit_map *m)
+{
+	if (jit_text_len(m->text) < m->sweep_text && m->n_lines < m->sweep_lines)
+		return 0;
+	return sweep(m);
+}
+
+/* ---- changes ---- */
+
+static bool range_valid(uint64_t start, uint64_t size)
+{
+	return size > 0 && start < JIT_MAX_ADDR && size <= JIT_MAX_ADDR - start;
+}
+
+static uint64_t advance(struct jit_map *m, uint64_t time_ns)
+{
+	if (m->newest_ns < time_ns)
+		m->newest_ns = time_ns;
+	m->version++;
+	return m->newest_ns;
+}
+
+static int add_lines(struct jit_map *m, const struct jit_code *code, struct jit_symbol *symbol)
+{
+	int r = 0;
+
+	symbol->first_line = m->n_lines;
+	for (size_t i = 0; i < code->n_lines && r == 0; i++) {
+		const struct jit_line_info *info = &code->lines[i];
+		struct jit_text_ref file;
+
+		if (m->n_lines >= JIT_MAX_LINES)
+			return -ENOSPC;
+		r = reserve((void **)&m->lines, m->n_lines, &m->cap_lines, sizeof(*m->lines));
+		if (r == 0)
+			r = jit_text_add(m->text, info->file, info->file_len, &file);
+		if (r < 0)
+			break;
+		m->lines[m->n_lines++] = (struct jit_line){ .offset = info->offset,
+							    .file = file.at,
+							    .file_len = file.len,
+							    .line = info->line };
+		symbol->n_lines++;
+	}
+	return r;
+}
+
+int jit_map_add(struct jit_map *m, const struct jit_code *code)
+{
+	struct jit_symbol symbol = { .start = code->start,
+				     .end = code->start + code->size,
+				     .base = code->start,
+				     .until_ns = UINT64_MAX };
+	struct jit_text_ref name;
+	bool hides;
+	int r;
+
+	if (!range_valid(code->start, code->size) || code->name_len == 0)
+		return -EINVAL;
+	r = sweep_if_due(m);
+	if (r == 0)
+		r = reserve_nodes(m);
+	if (r < 0)
+		return r;
+	symbol.from_ns = advance(m, code->time_ns);
+	hides = clear_range(m, symbol.start, symbol.end, symbol.from_ns);
+	if (code->is_late && !hides)
+		symbol.from_ns = 0;
+
+	if (m->n_pieces >= JIT_MAX_SYMBOLS)
+		return -ENOSPC;
+	r = jit_text_add(m->text, code->name, code->name_len, &name);
+	if (r == 0 && name.len == 0)
+		r = -EINVAL; /* begins with a NUL */
+	if (r < 0)
+		return r;
+	symbol.name = name.at;
+	symbol.name_len = name.len;
+	r = add_lines(m, code, &symbol); /* the name is good without them */
+	insert(m, &symbol);
+	return r;
+}
+
+int jit_map_move(struct jit_map *m, uint64_t from, uint64_t to, uint64_t size, uint64_t time_ns)
+{
+	struct jit_symbol symbol;
+	uint32_t i;
+	int r;
+
+	if (!range_valid(from, size) || !range_valid(to, size))
+		return -EINVAL;
+	i = last_below(m, from + 1);
+	if (i == NONE || m->nodes[i].symbol.start != from || m->nodes[i].symbol.base != from)
+		return -ENOENT;
+	symbol = m->nodes[i].symbol;
+	r = reserve_nodes(m);
+	if (r < 0)
+		return r;
+	time_ns = advance(m, time_ns);
+	(void)clear_range(m, from, from + size, time_ns);
+	r = reserve_nodes(m);
+	if (r < 0)
+		return r;
+	(void)clear_range(m, to, to + size, time_ns);
+	if (m->n_pieces >= JIT_MAX_SYMBOLS)
+		return -ENOSPC;
+	symbol.start = symbol.base = to;
+	symbol.end = to + size;
+	symbol.from_ns = time_ns;
+	insert(m, &symbol);
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static struct jit_table_head make_head(const struct jit_map *m)
+{
+	return (struct jit_table_head){ .magic = JIT_TABLE_MAGIC,
+					.n_symbols = m->n_pieces,
+					.n_past = m->n_past,
+					.n_lines = m->n_lines,
+					.n_text = jit_text_len(m->text),
+					.newest_ns = m->newest_ns };
+}
+
+size_t jit_map_table_size(const struct jit_map *m)
+{
+	struct jit_table_head head = make_head(m);
+
+	return (size_t)jit_table_size(&head);
+}
+
+static struct jit_symbol *write_tree(const struct jit_map *m, uint32_t tree, struct jit_symbol *dst)
+{
+	if (tree == NONE)
+		return dst;
+	dst = write_tree(m, m->nodes[tree].left, dst);
+	*dst++ = m->nodes[tree].symbol;
+	return write_tree(m, m->nodes[tree].right, dst);
+}
+
+void jit_map_write_table(const struct jit_map *m, void *dst)
+{
+	struct jit_table_head head = make_head(m);
+	uint8_t *p = dst;
+
+	memcpy(p, &head, sizeof(head));
+	p = (uint8_t *)write_tree(m, m->root, (struct jit_symbol *)(p + sizeof(head)));
+	if (m->n_past)
+		memcpy(p, m->past, m->n_past * sizeof(*m->past));
+	p += m->n_past * sizeof(*m->past);
+	if (m->n_lines)
+		memcpy(p, m->lines, m->n_lines * sizeof(*m->lines));
+	p += m->n_lines * sizeof(*m->lines);
+	if (head.n_text)
+		memcpy(p, jit_text_data(m->text), head.n_text);
+}
