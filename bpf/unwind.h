@@ -71,8 +71,10 @@ struct unwind_rule {
 	__s16 cfa_add;
 	__s16 fp_off;
 	__s16 ra_off; /* x86-64: -8, or the register */
-	__s16 bx_off; /* *(CFA + bx_off); 0: rbx is unchanged, or not to be had */
+	__s16 bx_off; /* *(CFA + bx_off); 0: unchanged; UNWIND_BX_GONE: not to be had */
 };
+
+#define UNWIND_BX_GONE 1
 
 _Static_assert(sizeof(struct unwind_rule) == 16, "as unwinding.md has it");
 

@@ -24,4 +24,11 @@ int eh_frame_table(int fd, void **ret, size_t *ret_len);
 /* The same of an image in memory (the vDSO), in which offset in the file == offset in memory. */
 int eh_frame_table_image(const void *image, size_t len, void **ret, size_t *ret_len);
 
+struct cfi_machine;
+struct elf_source;
+
+/* The same of either, for a machine that need not be this one. */
+int eh_frame_table_of(const struct cfi_machine *machine, const struct elf_source *src, void **ret,
+		      size_t *ret_len);
+
 #endif

@@ -32,7 +32,7 @@ enum unwind_table_flags {
 struct unwind_table_head {
 	uint32_t magic;
 	uint32_t flags;	     /* enum unwind_table_flags */
-	uint64_t first_page; /* number of the first page: its offset in the file >> UNWIND_PAGE_SHIFT */
+	uint64_t first_page; /* its offset in the file >> UNWIND_PAGE_SHIFT */
 	uint32_t n_pages;
 	uint32_t n_rows;
 	uint32_t n_rules;
@@ -56,7 +56,7 @@ size_t unwind_table_bytes(const struct unwind_table_head *head);
  */
 int unwind_table_decode(const void *bytes, size_t len, struct unwind_table *ret);
 
-/* The rule at an offset in the file. UNWIND_CFA_NONE outside of the table. For tests and the daemon's walk. */
+/* The rule at an offset in the file; UNWIND_CFA_NONE outside. For the daemon's walk and tests. */
 void unwind_table_find(const struct unwind_table *t, uint64_t file_offset, struct unwind_rule *ret);
 
 #endif
