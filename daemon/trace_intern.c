@@ -221,6 +221,15 @@ static uint64_t intern_frame(struct trace_writer *w, enum trace_sequence seq,
 	msg.mapping_id = intern_mapping(w, seq, loc->module);
 	msg.rel_pc = loc->rel_pc;
 	msg.kind = loc->kind;
+	if (loc->file) {
+		msg.has_source_path_iid = 1;
+		msg.source_path_iid = trace_intern_string(w, seq, INTERN_SOURCE_PATH, loc->file,
+							  strlen(loc->file));
+		msg.has_line_number = loc->line != 0;
+		msg.line_number = loc->line;
+		if (!msg.source_path_iid)
+			return forget(s, FIELD_FRAME, &key, sizeof(key));
+	}
 	if (!msg.function_name_id || !msg.mapping_id || !add(s, FIELD_FRAME, &msg.base))
 		return forget(s, FIELD_FRAME, &key, sizeof(key));
 	return iid;

@@ -321,7 +321,12 @@ static void start_worker(struct files_client *c)
 
 static int send_batch(struct files_client *c, struct files_batch *b)
 {
-	struct files_request req = { .file_id = b->file_id, .seq = c->next_seq, .n = b->n };
+	struct files_request req = {
+		.file_id = b->file_id,
+		.seq = c->next_seq,
+		.n = b->n,
+		.kind = b->kind,
+	};
 	union {
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -329,8 +334,8 @@ static int send_batch(struct files_client *c, struct files_batch *b)
 	struct iovec iov = { .iov_base = &req };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	memcpy(req.offsets, b->offsets, b->n * sizeof(req.offsets[0]));
-	iov.iov_len = offsetof(struct files_request, offsets) + b->n * sizeof(req.offsets[0]);
+	iov.iov_len = files_request_len(&req);
+	memcpy(req.offsets, b->offsets, iov.iov_len - offsetof(struct files_request, offsets));
 	if (b->fd >= 0) {
 		struct cmsghdr *cmsg;
 
@@ -365,6 +370,7 @@ static void send_waiting(struct files_client *c)
 static bool answers(const struct files_batch *b, const struct files_reply *reply)
 {
 	return b && reply->head.seq == b->seq && reply->head.file_id == b->file_id &&
+	       reply->head.kind == b->kind &&
 	       (reply->head.status != FILES_OK || reply->head.n == b->n);
 }
 

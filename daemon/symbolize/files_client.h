@@ -23,8 +23,12 @@ struct files_batch {
 	TAILQ_ENTRY(files_batch) link;
 	uint64_t file_id;
 	int fd; /* -1: perhaps the worker still has the file */
+	enum files_kind kind;
 	uint32_t n;
-	uint64_t offsets[FILES_BATCH_MAX];
+	union {
+		uint64_t offsets[FILES_BATCH_MAX];
+		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
+	};
 	/* the client's: */
 	uint32_t seq;
 	unsigned n_kills;

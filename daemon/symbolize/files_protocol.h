@@ -25,12 +25,26 @@
 	(sizeof(struct files_reply_head) + \
 	 FILES_BATCH_MAX * (sizeof(struct files_entry_head) + DEMANGLE_MAX))
 
+#define FILES_OBJECTS_MAX     2	  /* variables in one request */
+#define FILES_OBJECT_NAME_MAX 64  /* bytes, with the NUL */
+#define FILES_OBJECT_BYTES    576 /* of their content */
+
+enum files_kind {
+	FILES_NAMES = 0,   /* what is the function at these offsets called? */
+	FILES_OBJECTS = 1, /* where are these variables, and what is in them at first? */
+};
+
 /* Sent without the offsets that are not used. */
 struct files_request {
 	uint64_t file_id;
 	uint32_t seq;
-	uint32_t n;
-	uint64_t offsets[FILES_BATCH_MAX]; /* in the file */
+	uint32_t n;    /* offsets, or variables */
+	uint32_t kind; /* enum files_kind */
+	uint32_t zero;
+	union {
+		uint64_t offsets[FILES_BATCH_MAX]; /* in the file */
+		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
+	};
 };
 
 enum files_status {
@@ -47,7 +61,8 @@ struct files_reply_head {
 	uint8_t status;
 	uint8_t build_id_len;
 	uint8_t build_id[BUILD_ID_MAX];
-	uint8_t zero[6];
+	uint8_t kind; /* of the request */
+	uint8_t zero[5];
 };
 
 #define FILES_HAS_VADDR	 1
@@ -62,8 +77,26 @@ struct files_entry_head {
 	uint8_t zero[5];
 };
 
+struct files_object {
+	uint64_t vaddr; /* 0: there is no such variable */
+	uint32_t len;	/* of its content, as far as it is in the file */
+	uint32_t zero;
+	uint8_t bytes[FILES_OBJECT_BYTES];
+};
+
+/* What follows the head in place of entries when variables were asked for. */
+struct files_objects {
+	uint64_t text_offset, text_size, text_vaddr; /* the segment of code */
+	struct files_object objects[FILES_OBJECTS_MAX];
+};
+
 _Static_assert(sizeof(struct files_reply_head) == 64, "no holes");
+_Static_assert(sizeof(struct files_objects) == 24 + FILES_OBJECTS_MAX * (16 + FILES_OBJECT_BYTES),
+	       "no holes");
 _Static_assert(sizeof(struct files_entry_head) == 24, "no holes");
+
+/* How long a request is when sent; 0: it asks for too much, or for nothing that we know. */
+size_t files_request_len(const struct files_request *req);
 
 /* ---- worker ---- */
 
@@ -76,6 +109,7 @@ void files_reply_begin(struct files_writer *w, const struct files_reply_head *he
 /* Fits as often as a request has offsets. `name_len` <= DEMANGLE_MAX, 0 = no symbol. */
 void files_reply_add(struct files_writer *w, const struct files_entry_head *entry,
 		     const char *name);
+void files_reply_objects(struct files_writer *w, const struct files_objects *objects);
 
 /* ---- daemon ---- */
 
@@ -83,6 +117,7 @@ struct files_reply {
 	struct files_reply_head head;
 	const uint8_t *entries; /* in the message */
 	size_t len;
+	struct files_objects objects; /* of a reply to FILES_OBJECTS with status FILES_OK */
 };
 
 struct files_entry {

@@ -21,6 +21,8 @@
 
 #include "base/hash.h"
 #include "demangle.h"
+#include "elf_file.h"
+#include "elf_objects.h"
 #include "elf_symbols.h"
 #include "files_protocol.h"
 #include "files_sandbox.h"
@@ -96,6 +98,40 @@ static void add_entry(struct worker *w, const struct elf_symbols *symbols, uint6
 	else
 		e.symbol = 0;
 	files_reply_add(&w->reply, &e, name);
+}
+
+/* Variables are asked for once: nothing is kept. */
+static void serve_objects(struct worker *w, struct files_request *req, int fd)
+{
+	struct files_reply_head head = { .file_id = req->file_id,
+					 .seq = req->seq,
+					 .kind = FILES_OBJECTS,
+					 .status = FILES_GONE };
+	struct files_objects objects = { 0 };
+	struct elf_text text = { 0 };
+	Elf *elf = NULL;
+
+	if (fd >= 0)
+		head.status = elf_file_open(fd, &elf) < 0 ? FILES_BROKEN : FILES_OK;
+	if (elf) {
+		(void)elf_text(elf, &text);
+		objects.text_offset = text.offset;
+		objects.text_size = text.size;
+		objects.text_vaddr = text.vaddr;
+		head.n = req->n;
+	}
+	for (uint32_t i = 0; elf && i < req->n; i++) {
+		struct files_object *o = &objects.objects[i];
+		int n;
+
+		req->objects[i][FILES_OBJECT_NAME_MAX - 1] = '\0';
+		n = elf_object(elf, fd, req->objects[i], o->bytes, sizeof(o->bytes), &o->vaddr);
+		o->len = n > 0 && o->vaddr ? (uint32_t)n : 0;
+	}
+	elf_end(elf);
+	files_reply_begin(&w->reply, &head);
+	if (head.status == FILES_OK)
+		files_reply_objects(&w->reply, &objects);
 }
 
 static void serve(struct worker *w, const struct files_request *req, int fd)
@@ -192,11 +228,13 @@ static int run(struct worker *w, int sock)
 
 		if (n <= 0)
 			return 0;
-		if ((size_t)n < head_len || req.n > FILES_BATCH_MAX ||
-		    (size_t)n != head_len + req.n * sizeof(req.offsets[0]))
+		if ((size_t)n < head_len || (size_t)n != files_request_len(&req))
 			return -EBADMSG;
 		set_deadline(FILES_DEADLINE_S);
-		serve(w, &req, fd);
+		if (req.kind == FILES_OBJECTS)
+			serve_objects(w, &req, fd);
+		else
+			serve(w, &req, fd);
 		set_deadline(0); /* the daemon may take its time to read */
 		if (fd >= 0)
 			close(fd);

@@ -72,6 +72,7 @@ void location_store_free(struct location_store *s)
 		struct location_entry *e = value;
 
 		drop_name(s, e->name);
+		drop_name(s, e->file);
 		free(e);
 	}
 	hash_free(s->locations);
@@ -140,25 +141,47 @@ static void set_name(struct location_entry *e, struct location_name *name, uint6
 	e->pub.ready = true;
 }
 
-void location_set_symbol(struct location_entry *e, uint64_t rel_pc, uint64_t symbol,
-			 const char *name, size_t len)
+/* NULL: out of memory. */
+static struct location_name *shared_name(struct location_entry *e, uint64_t symbol,
+					 const char *name, size_t len)
 {
 	struct location_store *s = e->store;
 	struct key k = { e->pub.module->id, symbol };
-	struct location_name *n;
+	struct location_name *n = hash_get(s->names, &k, sizeof(k));
 
-	if (e->pub.ready)
-		return;
-	n = hash_get(s->names, &k, sizeof(k));
 	if (n) {
 		n->n_refs++;
-	} else {
-		n = new_name(&k, name, len);
-		/* Without memory for the table it is this location's alone. */
-		if (n)
-			n->is_shared = hash_set(s->names, &k, sizeof(k), n) == 0;
+		return n;
 	}
-	set_name(e, n, rel_pc, true);
+	n = new_name(&k, name, len);
+	/* Without memory for the table it is this location's alone. */
+	if (n)
+		n->is_shared = hash_set(s->names, &k, sizeof(k), n) == 0;
+	return n;
+}
+
+void location_set_symbol(struct location_entry *e, uint64_t rel_pc, uint64_t symbol,
+			 const char *name, size_t len)
+{
+	if (!e->pub.ready)
+		set_name(e, shared_name(e, symbol, name, len), rel_pc, true);
+}
+
+/* Files have numbers of their own beside those of functions. */
+#define FILE_OF(symbol) ((symbol) | 1ull << 63)
+
+void location_set_line(struct location_entry *e, uint64_t symbol, const char *name,
+		       const char *file, uint32_t line)
+{
+	if (e->pub.ready)
+		return;
+	set_name(e, shared_name(e, symbol, name, strlen(name)), 0, true);
+	if (*file)
+		e->file = shared_name(e, FILE_OF(symbol), file, strlen(file));
+	if (e->file) {
+		e->pub.file = e->file->text;
+		e->pub.line = line;
+	}
 }
 
 void location_set_text(struct location_entry *e, uint64_t rel_pc, const char *text)
@@ -201,6 +224,7 @@ void location_store_trim(struct location_store *s, size_t max_unused)
 		s->n_unused--;
 		hash_remove(s->locations, &k, sizeof(k));
 		drop_name(s, e->name);
+		drop_name(s, e->file);
 		free(e);
 		s->gone(s->ctx, module);
 	}

@@ -20,6 +20,7 @@ struct location_entry {
 	struct location pub; /* first */
 	struct location_store *store;
 	struct location_name *name; /* what pub.function lies in, or NULL */
+	struct location_name *file; /* the same for pub.file */
 	uint64_t key;
 	uint32_t n_refs;
 	TAILQ_ENTRY(location_entry) link; /* of the unused; free for the holder otherwise */
@@ -48,6 +49,9 @@ struct location_entry *location_store_add(struct location_store *s, const struct
  */
 void location_set_symbol(struct location_entry *e, uint64_t rel_pc, uint64_t symbol,
 			 const char *name, size_t len);
+/* The same of an interpreted function, with the file and line of its source. */
+void location_set_line(struct location_entry *e, uint64_t symbol, const char *name,
+		       const char *file, uint32_t line);
 void location_set_text(struct location_entry *e, uint64_t rel_pc, const char *text);
 
 /* Forgets the longest unused, until at most `max_unused` are left. */

@@ -75,6 +75,8 @@ struct question {
 	struct files_batch batch; /* first */
 	struct code_module *module;
 	struct location_entry *locations[FILES_BATCH_MAX];
+	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
+	void *objects_ctx;
 };
 
 static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
@@ -342,9 +344,15 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 	struct question *q = (struct question *)batch;
 	struct code_module *m = q->module;
 
-	if (result == FILES_RESULT_OK)
+	if (batch->kind == FILES_OBJECTS) {
+		q->objects_fn(q->objects_ctx, &m->pub,
+			      result == FILES_RESULT_OK ? &reply->objects : NULL);
+		m->n_busy--;
+		batch->n = 0;
+	} else if (result == FILES_RESULT_OK) {
 		take_names(q, reply);
-	else if (result == FILES_RESULT_BROKEN)
+	}
+	if (result == FILES_RESULT_BROKEN)
 		fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
 	else if (result == FILES_RESULT_KILLER)
 		fail_module(sym, m, LOG_LEVEL_WARN, "the worker that read it died or hung");
@@ -361,6 +369,31 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 		modules_close(m);
 	free(q);
 	ask(sym);
+}
+
+void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const char *const *names,
+			    size_t n, symbolizer_objects_fn *fn, void *ctx)
+{
+	struct code_module *m = (struct code_module *)module;
+	struct question *q;
+
+	q = m->type == MODULE_FILE && !m->is_failed ? calloc(1, sizeof(*q)) : NULL;
+	if (!q) {
+		fn(ctx, module, NULL);
+		return;
+	}
+	modules_touch(m);
+	q->module = m;
+	q->objects_fn = fn;
+	q->objects_ctx = ctx;
+	q->batch.kind = FILES_OBJECTS;
+	q->batch.file_id = m->pub.id;
+	q->batch.fd = m->fd;
+	for (; q->batch.n < n && q->batch.n < FILES_OBJECTS_MAX; q->batch.n++)
+		snprintf(q->batch.objects[q->batch.n], FILES_OBJECT_NAME_MAX, "%s",
+			 names[q->batch.n]);
+	m->n_busy++;
+	files_client_submit(sym->client, &q->batch);
 }
 
 static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct location_entry *e)
@@ -411,6 +444,23 @@ struct location *symbolizer_locate(struct symbolizer *sym, struct module *module
 	} else {
 		wait_for_name(sym, m, e);
 	}
+	return &e->pub;
+}
+
+struct location *symbolizer_locate_line(struct symbolizer *sym, struct module *module,
+					uint32_t code, const char *name, const char *file,
+					uint32_t line)
+{
+	uint64_t key = (uint64_t)line << 32 | code;
+	struct location_entry *e = location_store_get(sym->locations, module, key);
+
+	if (e)
+		return &e->pub;
+	e = location_store_add(sym->locations, module, key, LOCATION_INTERPRETED);
+	if (!e)
+		return NULL;
+	((struct code_module *)module)->n_locations++;
+	location_set_line(e, code, name, file, line);
 	return &e->pub;
 }
 

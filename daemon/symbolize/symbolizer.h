@@ -31,7 +31,12 @@ struct module {
 	uint8_t build_id_len; /* 0: none, or not read yet */
 };
 
-enum location_kind { LOCATION_NATIVE = 1, LOCATION_KERNEL = 2, LOCATION_JIT = 4 };
+enum location_kind {
+	LOCATION_NATIVE = 1,
+	LOCATION_KERNEL = 2,
+	LOCATION_INTERPRETED = 3,
+	LOCATION_JIT = 4,
+};
 
 /* One address of a module. Content changes only from not ready to ready. */
 struct location {
@@ -39,6 +44,8 @@ struct location {
 	const struct module *module;
 	uint64_t rel_pc;      /* ELF virtual address, as addr2line takes it */
 	const char *function; /* demangled; never NULL once ready: "[module+0x123]" at worst */
+	const char *file;     /* of the source; NULL: not known */
+	uint32_t line;	      /* 0: not known */
 	bool ready;
 	bool has_symbol; /* `function` is a real name */
 	uint8_t kind;	 /* enum location_kind */
@@ -84,6 +91,14 @@ void module_release(struct module *module);
  */
 struct location *symbolizer_locate(struct symbolizer *sym, struct module *module,
 				   uint64_t file_offset);
+/*
+ * A line of an interpreted function, ready at once. `code` tells the functions of
+ * `module`, a pseudo module, apart; `name` and `file` (which may be empty) are
+ * copied. NULL: out of memory.
+ */
+struct location *symbolizer_locate_line(struct symbolizer *sym, struct module *module,
+					uint32_t code, const char *name, const char *file,
+					uint32_t line);
 /* Kernel text, ready at once. "[kernel]" when kallsyms hides addresses. */
 struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr);
 
@@ -92,6 +107,17 @@ void location_release(struct location *loc);
 
 /* About once a second: forgets what is unused beyond the caps, restarts what hangs. */
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns);
+
+/*
+ * Where variables of the module's file are, and what is in them before the
+ * program runs; at most FILES_OBJECTS_MAX of them. `objects` is NULL when the
+ * file cannot be read. May be called before symbolizer_ask_objects() returns.
+ */
+struct files_objects;
+typedef void symbolizer_objects_fn(void *ctx, const struct module *module,
+				   const struct files_objects *objects);
+void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const char *const *names,
+			    size_t n, symbolizer_objects_fn *fn, void *ctx);
 
 struct symbolizer_stats {
 	uint64_t n_files;	 /* modules with a file behind them, now */

@@ -155,7 +155,7 @@ static void long_build_id(struct files_reply_head *h, struct files_entry_head *e
 static void padding_in_head(struct files_reply_head *h, struct files_entry_head *e)
 {
 	(void)e;
-	h->zero[5] = 1;
+	h->zero[4] = 1;
 }
 
 static void padding_in_entry(struct files_reply_head *h, struct files_entry_head *e)
@@ -268,6 +268,89 @@ START_TEST(a_name_longer_than_the_cap_is_refused)
 }
 END_TEST
 
+/* ---- variables ---- */
+
+static struct files_reply_head objects_head;
+static struct files_objects objects;
+
+static int decode_objects(struct files_reply *ret)
+{
+	files_reply_begin(&w, &objects_head);
+	files_reply_objects(&w, &objects);
+	return decode(ret);
+}
+
+static void make_objects(void)
+{
+	objects_head = (struct files_reply_head){
+		.file_id = 77, .n = 2, .kind = FILES_OBJECTS, .status = FILES_OK
+	};
+	objects = (struct files_objects){ .text_offset = 0x1000,
+					  .text_size = 0x200,
+					  .text_vaddr = 0x401000,
+					  .objects[1] = { .vaddr = 0x404000, .len = 2 } };
+	memcpy(objects.objects[1].bytes, "hi", 2);
+}
+
+START_TEST(variables_are_read_back)
+{
+	struct files_reply r;
+
+	make_objects();
+	ck_assert_int_eq(decode_objects(&r), 0);
+	ck_assert_uint_eq(r.head.kind, FILES_OBJECTS);
+	ck_assert_uint_eq(r.objects.text_vaddr, 0x401000);
+	ck_assert_uint_eq(r.objects.objects[0].vaddr, 0);
+	ck_assert_uint_eq(r.objects.objects[1].vaddr, 0x404000);
+	ck_assert_int_eq(memcmp(r.objects.objects[1].bytes, "hi", 2), 0);
+	w.len--;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(variables_that_cannot_be_are_refused)
+{
+	struct files_reply r;
+
+	make_objects();
+	objects.objects[1].len = FILES_OBJECT_BYTES + 1;
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+	make_objects();
+	objects.objects[0].len = 1; /* of no variable */
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+	make_objects();
+	objects.objects[0].zero = 1;
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+	make_objects();
+	objects_head.n = FILES_OBJECTS_MAX + 1;
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+	make_objects();
+	objects_head.kind = FILES_OBJECTS + 1;
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+	make_objects();
+	objects_head.status = FILES_BROKEN; /* and yet with something to tell */
+	ck_assert_int_eq(decode_objects(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_request_is_as_long_as_what_it_asks_for)
+{
+	struct files_request req = { .n = 3 };
+	size_t head = offsetof(struct files_request, offsets);
+
+	ck_assert_uint_eq(files_request_len(&req), head + 3 * 8);
+	req.n = FILES_BATCH_MAX + 1;
+	ck_assert_uint_eq(files_request_len(&req), 0);
+	req.kind = FILES_OBJECTS;
+	ck_assert_uint_eq(files_request_len(&req), 0);
+	req.n = FILES_OBJECTS_MAX;
+	ck_assert_uint_eq(files_request_len(&req),
+			  head + FILES_OBJECTS_MAX * FILES_OBJECT_NAME_MAX);
+	req.kind = FILES_OBJECTS + 1;
+	ck_assert_uint_eq(files_request_len(&req), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("files_protocol");
@@ -282,6 +365,9 @@ int main(void)
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tc, a_name_has_no_nul_inside);
 	tcase_add_test(tc, a_name_longer_than_the_cap_is_refused);
+	tcase_add_test(tc, variables_are_read_back);
+	tcase_add_test(tc, variables_that_cannot_be_are_refused);
+	tcase_add_test(tc, a_request_is_as_long_as_what_it_asks_for);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

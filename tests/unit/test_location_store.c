@@ -71,6 +71,29 @@ START_TEST(locations_of_one_function_share_its_name)
 }
 END_TEST
 
+START_TEST(lines_of_one_function_share_its_name_and_file)
+{
+	struct location_entry *e = add(&a, 10), *f = add(&a, 11), *g = add(&a, 12);
+
+	location_set_line(e, 7, "Shop.total", "/srv/shop.py", 3);
+	location_set_line(f, 7, "Shop.total", "/srv/shop.py", 4);
+	location_set_line(g, 8, "<module>", "", 1);
+	ck_assert_str_eq(e->pub.function, "Shop.total");
+	ck_assert_str_eq(e->pub.file, "/srv/shop.py");
+	ck_assert_uint_eq(e->pub.line, 3);
+	ck_assert_uint_eq(f->pub.line, 4);
+	ck_assert_ptr_eq(e->pub.file, f->pub.file);
+	ck_assert(e->pub.ready && e->pub.has_symbol);
+	/* A line says nothing without a file. */
+	ck_assert_ptr_null(g->pub.file);
+	ck_assert_uint_eq(g->pub.line, 0);
+	location_hold(&f->pub);
+	location_store_trim(s, 0);
+	ck_assert_str_eq(f->pub.file, "/srv/shop.py");
+	location_release(&f->pub);
+}
+END_TEST
+
 START_TEST(the_first_answer_stays)
 {
 	struct location_entry *e = add(&a, 10);
@@ -149,6 +172,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_location_is_found_by_module_and_key);
 	tcase_add_test(tc, locations_of_one_function_share_its_name);
+	tcase_add_test(tc, lines_of_one_function_share_its_name_and_file);
 	tcase_add_test(tc, the_first_answer_stays);
 	tcase_add_test(tc, a_name_is_made_valid_utf8);
 	tcase_add_test(tc, the_longest_unused_go_first);

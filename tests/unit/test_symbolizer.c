@@ -303,6 +303,71 @@ START_TEST(cxx_and_rust_names_are_readable)
 }
 END_TEST
 
+/* What was said about the variables of a file. */
+struct objects {
+	bool is_answered, is_readable;
+	struct files_objects objects;
+};
+
+static void take_objects(void *ctx, const struct module *module,
+			 const struct files_objects *objects)
+{
+	struct objects *o = ctx;
+
+	ck_assert_ptr_nonnull(module);
+	o->is_answered = true;
+	o->is_readable = objects != NULL;
+	if (objects)
+		o->objects = *objects;
+}
+
+static bool is_answered(void *ctx)
+{
+	return ((struct objects *)ctx)->is_answered;
+}
+
+START_TEST(variables_of_a_file_are_told)
+{
+	static const char *const names[] = { "files_worker_name", "no_such_variable" };
+	struct objects program = { 0 }, text = { 0 }, pseudo = { 0 };
+	char path[128];
+
+	start();
+	symbolizer_ask_objects(sym, module_of("/proc/self/exe", "exe"), names, 2, take_objects,
+			       &program);
+	snprintf(path, sizeof(path), "%s/text", dir);
+	write_file(path, "no ELF", 6);
+	symbolizer_ask_objects(sym, module_of(path, path), names, 1, take_objects, &text);
+	symbolizer_ask_objects(sym, symbolizer_pseudo_module(sym, "[pseudo]"), names, 1,
+			       take_objects, &pseudo);
+	wait_until(is_answered, &program);
+	wait_until(is_answered, &text);
+	ck_assert(pseudo.is_answered && !pseudo.is_readable);
+	ck_assert(!text.is_readable);
+	ck_assert(program.is_readable);
+	ck_assert_str_eq((const char *)program.objects.objects[0].bytes, "tracer-files");
+	ck_assert_uint_eq(program.objects.objects[1].vaddr, 0);
+	ck_assert_uint_gt(program.objects.text_size, 0);
+}
+END_TEST
+
+START_TEST(lines_of_interpreted_functions_are_ready_at_once)
+{
+	struct module *m = symbolizer_pseudo_module(sym, "[python]");
+	struct location *a = symbolizer_locate_line(sym, m, 1, "f", "/x.py", 3);
+	struct location *b = symbolizer_locate_line(sym, m, 1, "f", "/x.py", 4);
+	struct location *c = symbolizer_locate_line(sym, m, 2, "g", "/x.py", 3);
+
+	ck_assert(a->ready && b->ready && c->ready);
+	ck_assert(a != b && a != c);
+	ck_assert_ptr_eq(symbolizer_locate_line(sym, m, 1, "f", "/x.py", 3), a);
+	ck_assert_uint_eq(a->kind, LOCATION_INTERPRETED);
+	ck_assert_str_eq(c->function, "g");
+	ck_assert_str_eq(b->file, "/x.py");
+	ck_assert_uint_eq(b->line, 4);
+}
+END_TEST
+
 START_TEST(the_vdso_has_names)
 {
 	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -1215,6 +1280,8 @@ int main(void)
 
 	tcase_add_test(tc, a_function_of_this_program_has_its_name);
 	tcase_add_test(tc, cxx_and_rust_names_are_readable);
+	tcase_add_test(tc, variables_of_a_file_are_told);
+	tcase_add_test(tc, lines_of_interpreted_functions_are_ready_at_once);
 	tcase_add_test(tc, the_vdso_has_names);
 	tcase_add_test(tc, thousands_of_locations_of_many_files_are_all_answered);
 	tcase_add_test(tc, a_stripped_file_has_offsets_and_a_build_id);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * elf_objects.h - variables of an ELF file by name: where they will lie, and
+ * what is in them before the program runs.
+ *
+ * Runs in the unprivileged worker only, since every byte of the file may be
+ * hostile.
+ */
+#ifndef ELF_OBJECTS_H
+#define ELF_OBJECTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <gelf.h>
+
+/* The segment that most of the program's code is in. */
+struct elf_text {
+	uint64_t offset, size; /* in the file */
+	uint64_t vaddr;
+};
+
+/* -ENOENT: there is none. */
+int elf_text(Elf *elf, struct elf_text *ret);
+
+/*
+ * Finds the variable `name`, in .dynsym or else in .symtab, and reads the first
+ * `max` bytes of its segment from there with pread from `fd`, as many as the
+ * file has. Returns how many, or -ENOENT: no such variable.
+ */
+int elf_object(Elf *elf, int fd, const char *name, void *dst, size_t max, uint64_t *ret_vaddr);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables of this very program, of files that are none, and of files cut short. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "symbolize/elf_file.h"
+#include "symbolize/elf_objects.h"
+
+#define MARK "found in the file"
+
+/* Not static: those are in .symtab too, but compilers may rename them. */
+extern char elf_objects_mark[32], elf_objects_zero[32];
+char elf_objects_mark[32] = MARK;
+char elf_objects_zero[32];
+
+static int fd;
+static Elf *elf;
+
+static void set_up(void)
+{
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(elf_file_open(fd, &elf), 0);
+}
+
+static void tear_down(void)
+{
+	elf_end(elf);
+	close(fd);
+}
+
+/* What the program is moved by in memory. */
+static int first_is_the_program(struct dl_phdr_info *info, size_t size, void *ret)
+{
+	(void)size;
+	*(uint64_t *)ret = info->dlpi_addr;
+	return 1;
+}
+
+static uint64_t bias(void)
+{
+	uint64_t ret = 0;
+
+	(void)dl_iterate_phdr(first_is_the_program, &ret);
+	return ret;
+}
+
+START_TEST(a_variable_is_where_it_is_with_what_is_in_it)
+{
+	char bytes[sizeof(elf_objects_mark)] = "";
+	uint64_t vaddr = 0;
+
+	ck_assert_int_eq(elf_object(elf, fd, "elf_objects_mark", bytes, sizeof(bytes), &vaddr),
+			 sizeof(bytes));
+	ck_assert_uint_eq(vaddr + bias(), (uintptr_t)elf_objects_mark);
+	ck_assert_str_eq(bytes, MARK);
+}
+END_TEST
+
+START_TEST(what_begins_as_zeroes_is_in_no_file)
+{
+	char bytes[32];
+	uint64_t vaddr = 0;
+
+	ck_assert_int_eq(elf_object(elf, fd, "elf_objects_zero", bytes, sizeof(bytes), &vaddr), 0);
+	ck_assert_uint_eq(vaddr + bias(), (uintptr_t)elf_objects_zero);
+}
+END_TEST
+
+START_TEST(functions_and_what_other_files_have_are_no_variables)
+{
+	char bytes[32];
+	uint64_t vaddr;
+
+	ck_assert_int_eq(elf_object(elf, fd, "main", bytes, sizeof(bytes), &vaddr), -ENOENT);
+	ck_assert_int_eq(elf_object(elf, fd, "no such thing", bytes, sizeof(bytes), &vaddr),
+			 -ENOENT);
+	ck_assert_int_eq(elf_object(elf, fd, "", bytes, sizeof(bytes), &vaddr), -ENOENT);
+}
+END_TEST
+
+START_TEST(the_text_is_where_functions_are)
+{
+	struct elf_text text;
+	uint64_t at = (uintptr_t)elf_object - bias();
+
+	ck_assert_int_eq(elf_text(elf, &text), 0);
+	ck_assert(at >= text.vaddr && at < text.vaddr + text.size);
+}
+END_TEST
+
+/* A file that ends anywhere: nothing is found, or something is, but never read beyond. */
+START_TEST(a_file_cut_short_does_no_harm)
+{
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *copy = malloc((size_t)size);
+	int cut_fd = memfd_create("cut", MFD_CLOEXEC);
+
+	ck_assert_int_eq(pread(fd, copy, (size_t)size, 0), size);
+	ck_assert_int_eq(pwrite(cut_fd, copy, (size_t)size, 0), size);
+	for (int i = 0; i < 64; i++) {
+		char bytes[32];
+		struct elf_text text;
+		uint64_t vaddr;
+		Elf *cut;
+
+		ck_assert_int_eq(ftruncate(cut_fd, size - size * i / 64), 0);
+		if (elf_file_open(cut_fd, &cut) < 0)
+			continue;
+		(void)elf_text(cut, &text);
+		ck_assert_int_le(
+			elf_object(cut, cut_fd, "elf_objects_mark", bytes, sizeof(bytes), &vaddr),
+			sizeof(bytes));
+		elf_end(cut);
+	}
+	close(cut_fd);
+	free(copy);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("elf_objects");
+	TCase *tc = tcase_create("elf_objects");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_variable_is_where_it_is_with_what_is_in_it);
+	tcase_add_test(tc, what_begins_as_zeroes_is_in_no_file);
+	tcase_add_test(tc, functions_and_what_other_files_have_are_no_variables);
+	tcase_add_test(tc, the_text_is_where_functions_are);
+	tcase_add_test(tc, a_file_cut_short_does_no_harm);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
