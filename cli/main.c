@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
 	{ "record", "record the machine into a file", cmd_record },
 	{ "status", "what the daemon does and what works here", cmd_status },
+	{ "report", "say where the samples of a trace lie", cmd_report },
 	{ "check", "verify trace files", cmd_check },
 };
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_impl.h - the insides of a trace index, shared by its files. Each
+ * index_*.c owns one state struct.
+ *
+ * Running out of memory is kept in `error`, as stdio does, and looked at once
+ * per packet: what follows an error may be wrong but is safe.
+ */
+#ifndef INDEX_IMPL_H
+#define INDEX_IMPL_H
+
+#include "hash.h"
+#include "packet_decoder.h"
+#include "pool.h"
+#include "trace_index.h"
+#include "wire.h"
+
+/* Items of one size, packed. Zero-initialised is empty. */
+struct index_list {
+	void *items;
+	size_t n, cap;
+};
+
+enum index_table {
+	TABLE_FUNCTIONS,     /* iid -> string */
+	TABLE_BUILD_IDS,     /* string */
+	TABLE_MAPPING_PATHS, /* string */
+	TABLE_MAPPINGS,	     /* mapping */
+	TABLE_FRAMES,	     /* frame */
+	TABLE_STACKS,	     /* stack */
+	TABLE_TASKS,	     /* task */
+	TABLE_CPUS,	     /* CPU */
+	TABLE_COUNTERS,	     /* counter */
+	N_TABLES
+};
+
+/* What a packet sequence has said so far. */
+struct index_sequence {
+	uint32_t id;
+	bool valid;
+	bool has_clock;
+	uint32_t clock;		       /* default of its packets */
+	uint32_t source, counter;      /* default of its samples: a string, a counter */
+	struct hash *tables[N_TABLES]; /* iid -> number + 1; NULL: nothing yet */
+	uint32_t last_counter;	       /* the latest sample's source is known by these */
+	uint32_t last_source_name;
+	size_t last_source; /* index + 1; 0: none */
+};
+
+struct index_clocks;
+struct index_stacks;
+struct index_tasks;
+struct index_samples;
+
+struct trace_index {
+	struct pool_budget budget;
+	struct packet_decoder *decoder;
+	struct pool *strings;
+	struct trace_facts facts;
+	struct index_list losses;
+	struct hash *sequences; /* id -> struct index_sequence */
+	int error;
+	bool has_start; /* an event tells when recording began; else the first snapshot does */
+
+	struct index_clocks *clocks;
+	struct index_stacks *stacks;
+	struct index_tasks *tasks;
+	struct index_samples *samples;
+};
+
+/* ---- trace_index.c ---- */
+
+/* A new zeroed item at the end, or NULL and `ix->error`. May move the others. */
+void *index_add(struct trace_index *ix, struct index_list *l, size_t item_size);
+/* A string's number; what is longer than any name is cut. */
+uint32_t index_string(struct trace_index *ix, const void *data, size_t len);
+uint32_t index_cstring(struct trace_index *ix, const char *s); /* NULL: TRACE_NONE */
+uint32_t index_pool_add(struct trace_index *ix, struct pool *p, const void *data, size_t len);
+
+/* What `iid` stands for in the sequence: the first meaning stays. */
+void index_define(struct trace_index *ix, struct index_sequence *seq, enum index_table table,
+		  uint64_t iid, uint32_t number);
+uint32_t index_lookup(const struct index_sequence *seq, enum index_table table, uint64_t iid);
+
+/* ---- index_clocks.c: times ---- */
+
+#define CLOCK_ID_REALTIME  1
+#define CLOCK_ID_MONOTONIC 3
+#define CLOCK_ID_BOOTTIME  6
+
+int index_clocks_new(struct index_clocks **ret);
+void index_clocks_free(struct index_clocks *k);
+void index_clocks_snapshot(struct trace_index *ix, const ClockSnapshot *s);
+/* 0: no snapshot so far explains that clock. */
+uint64_t index_clocks_time(const struct trace_index *ix, uint32_t clock, uint64_t time);
+/* Of the first and the last snapshot; 0: none. */
+void index_clocks_range(const struct trace_index *ix, uint64_t *ret_first, uint64_t *ret_last);
+
+/* ---- index_stacks.c: mappings, frames, callstacks, late symbols ---- */
+
+int index_stacks_new(struct trace_index *ix, struct index_stacks **ret);
+void index_stacks_free(struct index_stacks *s);
+void index_stacks_interned(struct trace_index *ix, struct index_sequence *seq,
+			   const InternedData *data);
+void index_stacks_symbols(struct trace_index *ix, const ModuleSymbols *m);
+/* A callstack that a sample carries itself, an InlineCallstack. TRACE_NONE: nothing in it. */
+uint32_t index_stacks_inline(struct trace_index *ix, const uint8_t *data, size_t len);
+/* The name of the outermost frame: a string, or TRACE_NONE. */
+uint32_t index_stacks_root(const struct trace_index *ix, uint32_t stack);
+void index_stacks_finish(struct trace_index *ix);
+
+/* ---- index_tasks.c: who was called what, when ---- */
+
+int index_tasks_new(struct trace_index *ix, struct index_tasks **ret);
+void index_tasks_free(struct index_tasks *t);
+void index_tasks_tree(struct trace_index *ix, uint64_t time_ns, const ProcessTree *tree);
+void index_tasks_track(struct trace_index *ix, const TrackDescriptor *d);
+/* An FtraceEventBundle: new and renamed tasks. */
+void index_tasks_bundle(struct trace_index *ix, const uint8_t *data, size_t len);
+#define INDEX_NO_PID INT32_MIN
+/* The number of a pair; INDEX_NO_PID where it is not told. */
+uint32_t index_tasks_pair(struct trace_index *ix, int32_t pid, int32_t tid);
+/* Before index_tasks_thread(). */
+void index_tasks_sort(struct trace_index *ix);
+/* Whom a pair was at that time. */
+uint32_t index_tasks_thread(struct trace_index *ix, uint32_t pair, uint64_t time_ns);
+
+/* ---- index_samples.c ---- */
+
+int index_samples_new(struct trace_index *ix, struct index_samples **ret);
+void index_samples_free(struct index_samples *s);
+void index_samples_interned(struct trace_index *ix, struct index_sequence *seq,
+			    const InternedData *data);
+void index_samples_defaults(struct trace_index *ix, struct index_sequence *seq,
+			    const TracePacketDefaults *d);
+/* A StackSample or PerfSample as it lies in its packet. `time_ns` 0: not known. */
+void index_samples_stack(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+			 const uint8_t *data, size_t len);
+void index_samples_perf(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+			const uint8_t *data, size_t len);
+void index_samples_finish(struct trace_index *ix);
+
+#endif

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_print.c - names and numbers of a report, fit for a terminal; what stands above it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "clock.h"
+#include "report.h"
+#include "text.h"
+
+struct report_text report_printable(const char *s)
+{
+	struct report_text t;
+
+	text_printable(t.s, sizeof(t.s), s, strlen(s));
+	return t;
+}
+
+struct report_text report_cut(struct report_text t, size_t columns)
+{
+	size_t i = 0;
+
+	for (; t.s[i] && columns > 0; columns--) {
+		i++;
+		while (((unsigned char)t.s[i] & 0xc0) == 0x80)
+			i++;
+	}
+	if (t.s[i] && i >= 2)
+		memcpy(t.s + i - 2, "..", 2);
+	t.s[i] = '\0';
+	return t;
+}
+
+/* ---- numbers ---- */
+
+/* 1234567 as "1,234,567". */
+struct report_text report_number(uint64_t n)
+{
+	struct report_text t;
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n), out = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			t.s[out++] = ',';
+		t.s[out++] = digits[i];
+	}
+	t.s[out] = '\0';
+	return t;
+}
+
+/* With three digits that count. */
+static struct report_text scaled(double v, const char *const *units, size_t n_units, double factor)
+{
+	struct report_text t;
+	size_t i = 0;
+
+	if (v == 0)
+		return (struct report_text){ "0" };
+	while (v >= factor && i + 1 < n_units) {
+		v /= factor;
+		i++;
+	}
+	snprintf(t.s, sizeof(t.s), "%.*f %s",
+		 i == 0 || v >= 99.95 ? 0
+		 : v >= 9.995	      ? 1
+				      : 2,
+		 v, units[i]);
+	return t;
+}
+
+struct report_text report_bytes(uint64_t n)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
+
+	return scaled((double)n, units, sizeof(units) / sizeof(units[0]), 1000);
+}
+
+static struct report_text duration(uint64_t ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+
+	return scaled((double)ns, units, sizeof(units) / sizeof(units[0]), 1000);
+}
+
+struct report_text report_weight(const struct report *r, uint64_t weight)
+{
+	switch (r->source->unit) {
+	case TRACE_UNIT_NS:
+		return duration(weight);
+	case TRACE_UNIT_BYTES:
+		return report_bytes(weight);
+	default:
+		return report_number(weight);
+	}
+}
+
+double report_percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* ---- names ---- */
+
+struct report_text report_source(const struct report *r, const struct trace_source *s)
+{
+	const char *name = trace_index_string(r->ix, s->name);
+	const char *counter = trace_index_string(r->ix, s->counter);
+	struct report_text t;
+	char both[512];
+
+	snprintf(both, sizeof(both), "%.200s%s%.200s%s",
+		 name[0] ? name : "samples without a source", counter[0] ? " (" : "", counter,
+		 counter[0] ? ")" : "");
+	t = report_printable(both);
+	return t;
+}
+
+const struct label *report_label_of(const struct report *r, uint32_t label)
+{
+	return pool_get(r->labels, label, NULL);
+}
+
+bool report_is_code(const struct label *l)
+{
+	return l->kind == LABEL_FUNCTION || l->kind == LABEL_MODULE || l->kind == LABEL_KERNEL;
+}
+
+const char *report_module(const struct report *r, const struct label *l)
+{
+	if (l->kind == LABEL_FUNCTION)
+		return trace_index_string(r->ix, trace_index_function(r->ix, l->value)->module);
+	return l->kind == LABEL_KERNEL ? "[kernel]" : "";
+}
+
+/* A name, and behind it the number that tells it from others of that name. */
+static struct report_text numbered(const char *name, const char *mark, int64_t number)
+{
+	struct report_text t = report_printable(name[0] ? name : "?");
+	size_t len = strlen(t.s);
+
+	if (len > sizeof(t.s) - 32)
+		len = sizeof(t.s) - 32;
+	if (number >= 0)
+		snprintf(t.s + len, sizeof(t.s) - len, " [%s%" PRId64 "]", mark, number);
+	return t;
+}
+
+static struct report_text cpu_label(uint32_t cpu)
+{
+	struct report_text t;
+
+	if (cpu == TRACE_NO_CPU)
+		snprintf(t.s, sizeof(t.s), "CPU ?");
+	else
+		snprintf(t.s, sizeof(t.s), "CPU %u", cpu);
+	return t;
+}
+
+struct report_text report_label(const struct report *r, uint32_t label)
+{
+	const struct label *l = report_label_of(r, label);
+	const struct trace_process *p;
+	const struct trace_thread *t;
+	const char *name;
+
+	switch ((enum label_kind)l->kind) {
+	case LABEL_FUNCTION:
+		name = trace_index_string(r->ix, trace_index_function(r->ix, l->value)->name);
+		break;
+	case LABEL_PROCESS:
+		p = trace_index_process(r->ix, l->value);
+		return numbered(trace_index_string(r->ix, p->name), "", p->pid);
+	case LABEL_THREAD:
+		t = trace_index_thread(r->ix, l->value);
+		return numbered(trace_index_string(r->ix, t->name), "", t->tid);
+	case LABEL_CPU:
+		return cpu_label(l->value);
+	case LABEL_KERNEL:
+		name = "[kernel]";
+		break;
+	case LABEL_MODULE:
+		name = trace_index_string(r->ix, l->value);
+		return report_printable(name[0] ? name : "[no module]");
+	default: /* LABEL_COMM */
+		name = trace_index_string(r->ix, l->value);
+	}
+	return report_printable(name[0] ? name : "?");
+}
+
+/* ---- what stands above ---- */
+
+static void print_machine(const struct report *r)
+{
+	const struct trace_facts *f = trace_index_facts(r->ix);
+
+	printf("%s:", report_printable(r->o->file).s);
+	if (f->host != TRACE_NONE)
+		printf(" %s,", report_printable(trace_index_string(r->ix, f->host)).s);
+	if (f->release != TRACE_NONE)
+		printf(" Linux %s", report_printable(trace_index_string(r->ix, f->release)).s);
+	if (f->machine != TRACE_NONE)
+		printf(" %s", report_printable(trace_index_string(r->ix, f->machine)).s);
+	if (f->n_cpus)
+		printf("%s %u CPU%s", f->release != TRACE_NONE ? "," : "", f->n_cpus,
+		       f->n_cpus == 1 ? "" : "s");
+	printf("%s%.3f s, %s%s\n", f->n_cpus || f->release != TRACE_NONE ? "; " : " ",
+	       (double)(f->end_ns - f->start_ns) / (double)NS_PER_SEC, report_bytes(f->n_bytes).s,
+	       f->complete ? "" : ", without an end");
+}
+
+static void print_lost(const struct report *r)
+{
+	const struct trace_facts *f = trace_index_facts(r->ix);
+	bool any = false;
+
+	for (size_t i = 0; i < f->n_losses; i++) {
+		const struct trace_loss *l = &f->losses[i];
+
+		if (l->n_lost == 0 && l->n_dropped == 0)
+			continue;
+		printf("LOST of %s events of %s: ", report_number(l->n_produced).s,
+		       report_printable(trace_index_string(r->ix, l->source)).s);
+		printf("%s in the kernel, ", report_number(l->n_lost).s);
+		printf("%s on the way to the file\n", report_number(l->n_dropped).s);
+		any = true;
+	}
+	if (f->n_perf_lost)
+		printf("LOST: %s samples, by their own account\n", report_number(f->n_perf_lost).s);
+	if (f->n_faults || f->n_skipped)
+		printf("NOT READ: %s damaged packets, %s that lean on what was lost\n",
+		       report_number(f->n_faults).s, report_number(f->n_skipped).s);
+	if (f->cut)
+		printf("The file ends within a packet.\n");
+	if (!any && f->n_losses && !f->n_perf_lost && !f->n_faults && !f->n_skipped)
+		printf("Nothing was lost.\n");
+}
+
+static void print_others(const struct report *r)
+{
+	const struct trace_source *s;
+	size_t n;
+
+	s = trace_index_sources(r->ix, &n);
+	for (size_t i = 0; i < n; i++)
+		if (&s[i] != r->source)
+			printf("Not shown, see --source: %s, %s sample%s\n",
+			       report_source(r, &s[i]).s, report_number(s[i].n_samples).s,
+			       s[i].n_samples == 1 ? "" : "s");
+}
+
+void report_head(const struct report *r)
+{
+	const struct trace_source *s = r->source;
+
+	print_machine(r);
+	printf("%s: %s", report_source(r, s).s, report_number(r->n_samples).s);
+	if (r->n_samples != s->n_samples)
+		printf(" of %s", report_number(s->n_samples).s);
+	printf(" sample%s of %zu thread%s in %zu process%s", s->n_samples == 1 ? "" : "s",
+	       r->n_threads, r->n_threads == 1 ? "" : "s", r->n_processes,
+	       r->n_processes == 1 ? "" : "es");
+	if (s->unit == TRACE_UNIT_NS || s->unit == TRACE_UNIT_BYTES || r->weight != r->n_samples)
+		printf(", %s", report_weight(r, r->weight).s);
+	fputs("\n", stdout);
+	print_lost(r);
+	print_others(r);
+}

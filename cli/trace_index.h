@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_index.h - a trace as tables: threads, processes, frames, callstacks,
+ * samples and where they come from. What `tracectl report` works with.
+ *
+ * Takes traces of any producer: samples are StackSample or PerfSample packets
+ * of any sequence. Of a file that is cut, damaged in places or has lost blocks,
+ * the rest is taken; what was passed over is counted in trace_facts. Events that
+ * are not about samples, threads or the trace itself are passed over unread.
+ *
+ * Things are numbered from 0 in the order in which the file has them; their
+ * numbers, and pointers to them, are valid as long as the index. Strings are
+ * those of the file and not fit for a terminal. Times are CLOCK_BOOTTIME in
+ * nanoseconds.
+ */
+#ifndef TRACE_INDEX_H
+#define TRACE_INDEX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace_file.h"
+
+struct trace_index;
+
+#define TRACE_NONE UINT32_MAX /* no string, no mapping, not known */
+
+/* What all tables of one index may take: ten times what a busy minute needs. */
+#define TRACE_INDEX_MAX_BYTES (4ull << 30)
+
+int trace_index_new(struct trace_index **ret);
+void trace_index_free(struct trace_index *ix); /* takes NULL */
+/* Lowers the limit for tests and fuzzing. */
+void trace_index_limit(struct trace_index *ix, size_t max_bytes);
+
+/* Once. -E2BIG: more than the limit; -ENOMEM; or what reading the file gave. */
+int trace_index_read(struct trace_index *ix, struct trace_file *f);
+
+/* ---- the trace ---- */
+
+struct trace_loss {
+	uint32_t source; /* string: "cpu", "sched" */
+	uint64_t n_produced, n_lost, n_dropped;
+};
+
+struct trace_facts {
+	uint64_t start_ns, end_ns;	 /* of the recording; equal when nothing tells */
+	uint64_t realtime_ns;		 /* CLOCK_REALTIME at the first snapshot; 0: not known */
+	uint32_t host, release, machine; /* strings or TRACE_NONE */
+	uint32_t n_cpus;		 /* 0: not known */
+	bool complete;			 /* it has an end */
+	bool cut;			 /* the file ends within a packet */
+	uint64_t n_bytes, n_packets;
+	uint64_t n_faults;    /* packets and blocks that could not be read */
+	uint64_t n_skipped;   /* packets that lean on what was lost before them */
+	uint64_t n_stackless; /* samples without a stack: a count of nothing */
+	uint64_t n_no_time;   /* samples in no clock that the trace explains */
+	uint64_t n_perf_lost; /* said by PerfSamples */
+
+	const struct trace_loss *losses; /* the recorder's own account */
+	size_t n_losses;
+};
+
+const struct trace_facts *trace_index_facts(const struct trace_index *ix);
+
+const char *trace_index_string(const struct trace_index *ix, uint32_t i); /* TRACE_NONE: "" */
+size_t trace_index_n_strings(const struct trace_index *ix);
+
+/* ---- where samples come from ---- */
+
+/* Units of weights, by their numbers in CounterDescriptor. */
+enum trace_unit {
+	TRACE_UNIT_COUNT, /* of whatever `counter` names */
+	TRACE_UNIT_NS,
+	TRACE_UNIT_CYCLES,
+	TRACE_UNIT_INSTRUCTIONS,
+	TRACE_UNIT_BYTES,
+	TRACE_UNIT_PAGE_FAULTS,
+};
+
+/* The samples of one sequence that count the same thing. */
+struct trace_source {
+	uint32_t name;	  /* string: "linux.perf"; "" for samples that do not say */
+	uint32_t counter; /* string: "cpu-clock 999 Hz", or TRACE_NONE */
+	enum trace_unit unit;
+	uint32_t sequence;
+	uint64_t n_samples, weight;
+};
+
+const struct trace_source *trace_index_sources(const struct trace_index *ix, size_t *ret_n);
+
+/* ---- who ---- */
+
+/*
+ * A process or thread under one name: who takes another one, by exec or
+ * otherwise, is another from then on.
+ */
+struct trace_process {
+	int32_t pid;
+	uint32_t name; /* string, of its main thread or else its command; "" when nothing tells */
+};
+
+struct trace_thread {
+	int32_t tid;
+	uint32_t process;
+	uint32_t name;
+};
+
+uint32_t trace_index_n_processes(const struct trace_index *ix);
+const struct trace_process *trace_index_process(const struct trace_index *ix, uint32_t i);
+uint32_t trace_index_n_threads(const struct trace_index *ix);
+const struct trace_thread *trace_index_thread(const struct trace_index *ix, uint32_t i);
+
+/* ---- stacks ---- */
+
+/* Kinds of frames, by their numbers in Frame; what is not named here is possible. */
+enum trace_frame_kind {
+	TRACE_FRAME_UNKNOWN,
+	TRACE_FRAME_NATIVE,
+	TRACE_FRAME_KERNEL,
+	TRACE_FRAME_INTERPRETED,
+	TRACE_FRAME_JIT,
+};
+
+/* A function of a module. */
+struct trace_function {
+	uint32_t name;	 /* string; "[libc.so.6]" for all of a module that nothing names */
+	uint32_t module; /* string: the last component of the path; "" when there is none */
+	uint32_t kind;	 /* enum trace_frame_kind */
+};
+
+uint32_t trace_index_n_functions(const struct trace_index *ix);
+const struct trace_function *trace_index_function(const struct trace_index *ix, uint32_t i);
+
+/* Frames, outermost first. */
+uint32_t trace_index_n_stacks(const struct trace_index *ix);
+const uint32_t *trace_index_stack(const struct trace_index *ix, uint32_t stack, size_t *ret_n);
+/*
+ * The functions at a frame, the outermost first: the one whose code it is, then
+ * those that were inlined into it. At least one.
+ */
+const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, size_t *ret_n);
+
+/* ---- samples ---- */
+
+#define TRACE_NO_CPU UINT16_MAX
+
+struct trace_sample {
+	uint64_t time_ns; /* 0: not known */
+	uint64_t weight;  /* in the unit of its source */
+	uint32_t stack;
+	uint32_t thread;
+	uint16_t source;
+	uint16_t cpu;	/* or TRACE_NO_CPU */
+	uint16_t ended; /* why its user stack ends early: number of a reason; 0: it is whole */
+};
+
+/* In the order of the file, which is not that of time. */
+const struct trace_sample *trace_index_samples(const struct trace_index *ix, size_t *ret_n);
+
+/* The names of the reasons: "NOMAP". [0] is "". */
+const char *trace_index_reason(const struct trace_index *ix, uint16_t ended);
+size_t trace_index_n_reasons(const struct trace_index *ix);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_report.c - `tracectl report` as a user sees it: status, and output against
+ * tests/golden/report/. With UPDATE=1 in the environment that is written anew.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "buf.h"
+#include "command.h"
+#include "io.h"
+#include "text.h"
+
+#define GOLDEN "tests/golden/report/"
+#define TRACE  GOLDEN "trace.pftrace"
+
+#define MAX_ARGS 12
+
+static char out[1 << 18], err[8192]; /* what the command printed */
+
+static void read_back(int fd, char *dst, size_t size)
+{
+	ssize_t n = pread(fd, dst, size - 1, 0);
+
+	ck_assert_int_ge(n, 0);
+	dst[n] = '\0';
+	close(fd);
+}
+
+/* `args` is one string, with a space between them. */
+static int run(const char *args)
+{
+	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO);
+	int new_out = memfd_create("out", MFD_CLOEXEC), new_err = memfd_create("err", MFD_CLOEXEC);
+	char *argv[MAX_ARGS + 2] = { "report" };
+	char copy[512];
+	int argc = 1, status;
+
+	ck_assert_uint_lt(strlen(args), sizeof(copy));
+	strcpy(copy, args);
+	for (char *s = copy, *arg; (arg = strsep(&s, " ")) != NULL;)
+		if (arg[0] && argc <= MAX_ARGS)
+			argv[argc++] = arg;
+	fflush(NULL);
+	ck_assert_int_ge(dup2(new_out, STDOUT_FILENO), 0);
+	ck_assert_int_ge(dup2(new_err, STDERR_FILENO), 0);
+	status = cmd_report(argc, argv);
+	fflush(NULL);
+	ck_assert_int_ge(dup2(saved_out, STDOUT_FILENO), 0);
+	ck_assert_int_ge(dup2(saved_err, STDERR_FILENO), 0);
+	close(saved_out);
+	close(saved_err);
+	read_back(new_out, out, sizeof(out));
+	read_back(new_err, err, sizeof(err));
+	return status;
+}
+
+static void assert_says(const char *where, const char *text)
+{
+	ck_assert_msg(strstr(where, text) != NULL, "\"%s\" is not in: %s", text, where);
+}
+
+/* ---- golden output ---- */
+
+static const struct {
+	const char *name, *args;
+} golden[] = {
+	{ "default", "" },
+	{ "children", "--children --top 5" },
+	{ "by-process", "--by process" },
+	{ "by-thread", "--by thread" },
+	{ "by-cpu", "--by cpu" },
+	{ "by-module", "--by module" },
+	{ "no-inline", "--no-inline" },
+	{ "no-kernel", "--no-kernel" },
+	{ "min", "--min 15" },
+	{ "depth", "--depth 2" },
+	{ "pid", "--pid 200" },
+	{ "tid", "--tid 101,30" },
+	{ "comm", "--comm s*" },
+	{ "cpu", "--cpu 1" },
+	{ "time", "--from 0.5 --to 750ms" },
+	{ "offcpu", "--source offcpu" },
+	{ "other-producers", "--source 50" },
+	{ "folded", "--folded" },
+	{ "folded-thread", "--folded --by thread --no-inline" },
+	{ "folded-offcpu", "--folded --source linux.offcpu" },
+	{ "flame", "--flame" },
+	{ "completeness", "--completeness" },
+	{ "json", "--json" },
+	{ "json-thread", "--json --by thread --tid 101" },
+};
+
+#define N_GOLDEN ((int)(sizeof(golden) / sizeof(golden[0])))
+
+START_TEST(output_is_what_it_was)
+{
+	char path[128], args[256];
+	struct buf expected = { 0 };
+
+	snprintf(path, sizeof(path), GOLDEN "%s.txt", golden[_i].name);
+	snprintf(args, sizeof(args), "%s " TRACE, golden[_i].args);
+	ck_assert_int_eq(run(args), 0);
+	ck_assert_str_eq(err, "");
+	if (getenv("UPDATE")) {
+		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(io_write_all(fd, out, strlen(out)), 0);
+		close(fd);
+		return;
+	}
+	ck_assert_int_eq(io_read_all(path, 1 << 20, &expected), 0);
+	ck_assert_int_eq(buf_append(&expected, "", 1), 0);
+	ck_assert_str_eq(out, (const char *)expected.data);
+	buf_done(&expected);
+}
+END_TEST
+
+START_TEST(no_output_has_what_a_terminal_would_obey)
+{
+	char args[256];
+
+	snprintf(args, sizeof(args), "%s " TRACE, golden[_i].args);
+	ck_assert_int_eq(run(args), 0);
+	for (const unsigned char *p = (const unsigned char *)out; *p; p++)
+		ck_assert(*p == '\n' || (*p >= 0x20 && *p != 0x7f));
+	ck_assert(text_is_utf8(out, strlen(out)));
+}
+END_TEST
+
+/* ---- what goes wrong ---- */
+
+START_TEST(a_file_without_such_samples_has_status_1_and_says_which_there_are)
+{
+	ck_assert_int_eq(run("--source blocked " TRACE), 1);
+	assert_says(err, "no samples of 'blocked'");
+	assert_says(err, "linux.offcpu (off-CPU)");
+	ck_assert_str_eq(out, "");
+	ck_assert_int_eq(run("--pid 4711 " TRACE), 1);
+	assert_says(err, "none of the samples");
+}
+END_TEST
+
+START_TEST(what_is_no_trace_has_status_2)
+{
+	ck_assert_int_eq(run("tests/golden/report/trace.textproto"), 2);
+	assert_says(err, "is no Perfetto trace");
+	ck_assert_int_eq(run("/dev/null"), 2);
+	assert_says(err, "is empty");
+	ck_assert_int_eq(run("/nonexistent"), 2);
+	assert_says(err, "No such file");
+}
+END_TEST
+
+static const char *const wrong[] = {
+	"--pid x " TRACE,	   "--tid -1 " TRACE,
+	"--by line " TRACE,	   "--min 101 " TRACE,
+	"--min nan " TRACE,	   "--depth 0 " TRACE,
+	"--cpu x " TRACE,	   "--from -1 " TRACE,
+	"--from inf " TRACE,	   "--from 2 --to 1 " TRACE,
+	"--folded --flame " TRACE, "--nonsense " TRACE,
+	TRACE " " TRACE,	   "",
+};
+
+START_TEST(a_wrong_command_line_has_status_2_and_one_message)
+{
+	ck_assert_int_eq(run(wrong[_i]), 2);
+	ck_assert_str_ne(err, "");
+	ck_assert_str_eq(out, "");
+}
+END_TEST
+
+START_TEST(help_lists_every_way_to_report)
+{
+	ck_assert_int_eq(run("--help"), 0);
+	assert_says(out, "--flame");
+	assert_says(out, "--folded");
+	assert_says(out, "--completeness");
+	assert_says(out, "--json");
+}
+END_TEST
+
+/* ---- files that are not whole ---- */
+
+START_TEST(a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read)
+{
+	struct buf file = { 0 };
+	char path[64];
+
+	ck_assert_int_eq(io_read_all(TRACE, 1 << 20, &file), 0);
+	for (size_t len = 0; len < file.len; len += 37) {
+		int fd = memfd_create("cut", MFD_CLOEXEC), status;
+
+		ck_assert_int_eq(io_write_all(fd, file.data, len), 0);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		status = run(path);
+		ck_assert_msg(status >= 0 && status <= 2, "%d at %zu", status, len);
+		/* The first sample ends at byte 2000 or so. */
+		if (len > 3000)
+			ck_assert_int_eq(status, 0);
+		close(fd);
+	}
+	buf_done(&file);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("report");
+	TCase *tc = tcase_create("report");
+	SRunner *sr;
+	int failed;
+
+	/* The output must not hang on where the tests run. */
+	unsetenv("COLUMNS");
+	tcase_add_loop_test(tc, output_is_what_it_was, 0, N_GOLDEN);
+	tcase_add_loop_test(tc, no_output_has_what_a_terminal_would_obey, 0, N_GOLDEN);
+	tcase_add_test(tc, a_file_without_such_samples_has_status_1_and_says_which_there_are);
+	tcase_add_test(tc, what_is_no_trace_has_status_2);
+	tcase_add_loop_test(tc, a_wrong_command_line_has_status_2_and_one_message, 0,
+			    (int)(sizeof(wrong) / sizeof(wrong[0])));
+	tcase_add_test(tc, help_lists_every_way_to_report);
+	tcase_add_test(tc, a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
