@@ -62,7 +62,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 32768);
 	__type(key, struct python_code_key);
 	__type(value, struct python_code);
 } python_codes SEC(".maps");
@@ -72,10 +72,12 @@ struct {
 	__uint(max_entries, 1 << 21);
 } python_ring SEC(".maps");
 
-/* Numbers given to code objects so far. */
-__u32 python_n_codes;
-/* Descriptions for which the ring had no room; they are sent at a later sample. */
-__u64 python_n_full;
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct python_state);
+} python_state SEC(".maps");
 
 /* A walk at work, and its result. */
 struct python_walk {
@@ -261,10 +263,7 @@ static __noinline bool python_send_code(struct python_walk *w, const struct pyth
 	if (bpf_probe_read_user(ev->linetable, len, (const void *)(table + l->bytes_data)) < 0)
 		len = 0;
 	ev->linetable_bytes = len;
-	if (bpf_ringbuf_output(&python_ring, ev, PYTHON_CODE_HEAD + len, BPF_RB_NO_WAKEUP) == 0)
-		return true;
-	__sync_fetch_and_add(&python_n_full, 1);
-	return false;
+	return bpf_ringbuf_output(&python_ring, ev, PYTHON_CODE_HEAD + len, BPF_RB_NO_WAKEUP) == 0;
 }
 
 static __always_inline __u64 python_mix(__u64 h, __u64 x)
@@ -279,6 +278,8 @@ static __always_inline __u32 python_code_number(struct python_walk *w,
 {
 	struct python_code_key key = { .address = address, .tgid = w->tgid };
 	struct python_code *known, code = {};
+	struct python_state *state;
+	__u32 zero = 0;
 
 	code.contents =
 		python_mix(python_code_u64(w, l->code_size), python_code_u64(w, l->code_qualname));
@@ -290,9 +291,16 @@ static __always_inline __u32 python_code_number(struct python_walk *w,
 	if (known && known->contents == code.contents)
 		return known->number;
 
-	code.number = __sync_fetch_and_add(&python_n_codes, 1) + 1;
-	if (!code.number || !python_send_code(w, l, address, code.number))
+	state = bpf_map_lookup_elem(&python_state, &zero);
+	if (!state)
 		return 0;
+	code.number = __sync_fetch_and_add(&state->n_codes, 1) + 1;
+	if (!code.number)
+		return 0;
+	if (!python_send_code(w, l, address, code.number)) {
+		__sync_fetch_and_add(&state->n_full, 1);
+		return 0;
+	}
 	bpf_map_update_elem(&python_codes, &key, &code, BPF_ANY);
 	return code.number;
 }

@@ -50,6 +50,13 @@ struct python_layout {
 	__u16 pad;
 };
 
+/* The only value of `python_state`: counted by all walkers, on all CPUs. */
+struct python_state {
+	__u32 n_codes; /* numbers given to code objects so far */
+	__u32 pad;
+	__u64 n_full; /* descriptions for which the ring had no room; sent at a later sample */
+};
+
 #define PYTHON_NO_CFRAME 0xffffffffu
 #define PYTHON_NO_FIELD	 0xffffu
 

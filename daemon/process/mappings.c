@@ -318,3 +318,14 @@ const struct mapping *mappings_find(struct mappings *m, uint64_t pc)
 	m->hit = lo;
 	return &m->sorted.at[lo];
 }
+
+int mappings_all(struct mappings *m, const struct mapping **ret, size_t *ret_n)
+{
+	int r = m->recent.n > 0 ? merge_recent(m) : 0;
+
+	if (r < 0)
+		return r;
+	*ret = m->sorted.at;
+	*ret_n = m->sorted.n;
+	return 0;
+}

@@ -43,6 +43,11 @@ int mappings_set(struct mappings **m, const struct mapping *add);
 
 /* NULL: nothing is mapped there. Valid until the next change of the block. */
 const struct mapping *mappings_find(struct mappings *m, uint64_t pc);
+/*
+ * All of it, sorted and without overlaps; valid until the next change. -ENOMEM
+ * when pieces added lately cannot be sorted in.
+ */
+int mappings_all(struct mappings *m, const struct mapping **ret, size_t *ret_n);
 /* Of the content: blocks with one version hold the same. Never 0, never used again. */
 uint64_t mappings_version(const struct mappings *m);
 size_t mappings_count(const struct mappings *m); /* at most; pieces hidden by newer ones count */

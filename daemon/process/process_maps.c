@@ -53,8 +53,31 @@ static void unqueue(struct process_table *pt, struct proc *p)
 	*(p->prev_queued ? &p->prev_queued->next_queued : &pt->queue_first) = p->next_queued;
 }
 
+void process_table_observe_maps(struct process_table *pt, const struct maps_observer *observer,
+				void *ctx)
+{
+	pt->observer = observer;
+	pt->observer_ctx = ctx;
+}
+
+static void tell_all(struct process_table *pt, struct proc *p)
+{
+	const struct mapping *all;
+	size_t n;
+
+	if (!pt->observer)
+		return;
+	pt->observer->emptied(pt->observer_ctx, p->pub.tgid);
+	if (!p->maps || mappings_all(p->maps, &all, &n) < 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		pt->observer->mapped(pt->observer_ctx, p->pub.tgid, &all[i]);
+}
+
 void process_maps_drop(struct process_table *pt, struct proc *p)
 {
+	if (pt->observer)
+		pt->observer->emptied(pt->observer_ctx, p->pub.tgid);
 	unqueue(pt, p);
 	maps_reader_free(p->reader);
 	p->reader = NULL;
@@ -76,6 +99,8 @@ void process_maps_fork(struct process_table *pt, struct proc *child, const struc
 		child->cpu_ticks = parent->cpu_ticks;
 		if (parent->maps)
 			child->maps = mappings_hold(parent->maps);
+		if (pt->observer)
+			pt->observer->forked(pt->observer_ctx, child->pub.tgid, parent->pub.tgid);
 	}
 	if (child->maps_state == MAPS_UNKNOWN || child->maps_lost)
 		queue(pt, child, false);
@@ -112,6 +137,8 @@ void process_table_mmap(struct process_table *pt, uint32_t tgid, uint64_t time_n
 		/* Most of what fills it up may be unmapped by now. */
 		process_maps_want(pt, p);
 	}
+	if (pt->observer)
+		pt->observer->mapped(pt->observer_ctx, tgid, mapping);
 }
 
 /* ---- reading ---- */
@@ -144,6 +171,7 @@ static void install(struct process_table *pt, struct proc *p)
 		p->maps_time_ns = maps_reader_time(p->reader);
 		p->maps_state = MAPS_KNOWN;
 		p->maps_lost = false;
+		tell_all(pt, p);
 	}
 	maps_reader_free(p->reader);
 	p->reader = NULL;

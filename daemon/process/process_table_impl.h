@@ -65,6 +65,8 @@ struct process_table {
 	uint64_t read_credit_ns, credit_time_ns; /* for readings that cannot wait */
 	exec_pending_fn *exec_pending;
 	void *exec_pending_ctx;
+	const struct maps_observer *observer; /* or NULL */
+	void *observer_ctx;
 
 	struct process_table_stats stats;
 };

@@ -74,6 +74,20 @@ bool process_table_is(const struct process_table *pt, uint32_t tid, uint64_t sta
 typedef bool exec_pending_fn(void *ctx, uint32_t tgid);
 void process_table_set_exec_pending(struct process_table *pt, exec_pending_fn *fn, void *ctx);
 
+/*
+ * Told of executable mappings as they become known, in the order in which they
+ * hold. `emptied`: what was told of this process holds no longer, it has another
+ * program or none; more of the same may follow at once.
+ */
+struct maps_observer {
+	void (*mapped)(void *ctx, uint32_t tgid, const struct mapping *mapping);
+	void (*forked)(void *ctx, uint32_t child, uint32_t parent);
+	void (*emptied)(void *ctx, uint32_t tgid);
+};
+
+void process_table_observe_maps(struct process_table *pt, const struct maps_observer *observer,
+				void *ctx);
+
 /* ---- what /proc shows ---- */
 
 #define TICK_NS 10000000ull /* of start times in /proc: USER_HZ is 100 everywhere we run */

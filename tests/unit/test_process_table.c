@@ -537,6 +537,57 @@ START_TEST(a_child_has_its_parents_mappings_until_it_changes_them)
 }
 END_TEST
 
+/* What an observer of mappings was told, as "+5:0x1000" and the like. */
+static char told[256];
+
+static void told_mapped(void *ctx, uint32_t tgid, const struct mapping *mapping)
+{
+	size_t n = strlen(told);
+
+	ck_assert_ptr_eq(ctx, told);
+	snprintf(told + n, sizeof(told) - n, "+%u:0x%llx ", tgid,
+		 (unsigned long long)mapping->start);
+}
+
+static void told_forked(void *ctx, uint32_t child, uint32_t parent)
+{
+	size_t n = strlen(told);
+
+	ck_assert_ptr_eq(ctx, told);
+	snprintf(told + n, sizeof(told) - n, "%u>%u ", parent, child);
+}
+
+static void told_emptied(void *ctx, uint32_t tgid)
+{
+	size_t n = strlen(told);
+
+	ck_assert_ptr_eq(ctx, told);
+	snprintf(told + n, sizeof(told) - n, "-%u ", tgid);
+}
+
+START_TEST(an_observer_is_told_of_mappings_as_they_come_and_go)
+{
+	static const struct maps_observer observer = { told_mapped, told_forked, told_emptied };
+
+	process_table_observe_maps(pt, &observer, told);
+	fork_process(1, 5, T0);
+	process_table_exec_maps(pt, 5, T0 + 10);
+	told[0] = '\0';
+	map(5, T0 + 11, 2, 0);
+	map(5, T0 + 9, 3, 0); /* of the program before */
+	fork_process(5, 6, T0 + 12);
+	ck_assert_str_eq(told, "+5:0x2000 5>6 ");
+	told[0] = '\0';
+	process_table_exec_maps(pt, 6, T0 + 13);
+	map(6, T0 + 14, 4, 0);
+	ck_assert_str_eq(told, "-6 +6:0x4000 ");
+	told[0] = '\0';
+	process_table_clear(pt);
+	ck_assert_ptr_nonnull(strstr(told, "-5 "));
+	ck_assert_ptr_nonnull(strstr(told, "-6 "));
+}
+END_TEST
+
 START_TEST(a_kernel_thread_has_no_mappings)
 {
 	struct task_info t = task(10, 10, T0);
@@ -611,6 +662,7 @@ int main(void)
 	t = new_case(s, "mappings");
 	tcase_add_test(t, exec_begins_with_an_empty_address_space);
 	tcase_add_test(t, a_child_has_its_parents_mappings_until_it_changes_them);
+	tcase_add_test(t, an_observer_is_told_of_mappings_as_they_come_and_go);
 	tcase_add_test(t, a_kernel_thread_has_no_mappings);
 	tcase_add_test(t, too_many_mappings_are_counted_and_the_first_ones_stay);
 	srunner_run_all(sr, CK_ENV);

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interpreter.c - the frames of interpreters in stacks. */
+#include "interpreter.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "process/process_table_update.h"
+#include "python.h"
+#include "python_codes.h"
+#include "python_procs.h"
+#include "symbolize/symbolizer.h"
+
+enum map { MAP_PROCS, MAP_LAYOUTS, MAP_THREADS, MAP_CODES, MAP_RING, MAP_STATE, N_MAPS };
+
+static const char *const map_names[N_MAPS] = {
+	"python_procs", "python_layouts", "python_threads",
+	"python_codes", "python_ring",	  "python_state",
+};
+
+/* As in python.bpf.h. */
+struct python_code_key {
+	uint64_t address;
+	uint32_t tgid;
+	uint32_t pad;
+};
+
+struct interpreter {
+	struct symbolizer *sym;
+	struct python_procs *procs;
+	struct python_codes *codes; /* NULL without users, as the maps are */
+	struct module *module;	    /* what all Python frames are of */
+	unsigned n_users;
+	int maps[N_MAPS];
+	struct ring_buffer *ring;
+	size_t n_layouts; /* in the map */
+	uint64_t n_unnamed;
+};
+
+/* ---- what the walkers know ---- */
+
+static void tell_layouts(struct interpreter *in)
+{
+	size_t n;
+	const struct python_layout *layouts = python_procs_layouts(in->procs, &n);
+
+	for (; in->n_layouts < n; in->n_layouts++) {
+		uint32_t i = (uint32_t)in->n_layouts;
+
+		if (bpf_map_update_elem(in->maps[MAP_LAYOUTS], &i, &layouts[i], BPF_ANY) < 0)
+			break;
+	}
+}
+
+/* A full map leaves some without Python frames. */
+static void tell_proc(void *ctx, uint32_t tgid, const struct python_proc *proc)
+{
+	struct interpreter *in = ctx;
+
+	if (!in->n_users)
+		return;
+	if (!proc) {
+		(void)bpf_map_delete_elem(in->maps[MAP_PROCS], &tgid);
+		return;
+	}
+	tell_layouts(in);
+	if (bpf_map_update_elem(in->maps[MAP_PROCS], &tgid, proc, BPF_ANY) < 0)
+		log_debug("python: process %u: %s", tgid, strerror(errno));
+}
+
+static void on_forgotten(void *ctx, uint32_t tgid, uint64_t address)
+{
+	struct interpreter *in = ctx;
+	struct python_code_key key = { .address = address, .tgid = tgid };
+
+	(void)bpf_map_delete_elem(in->maps[MAP_CODES], &key);
+}
+
+/* ---- mappings ---- */
+
+static void on_mapped(void *ctx, uint32_t tgid, const struct mapping *mapping)
+{
+	python_procs_mapped(((struct interpreter *)ctx)->procs, tgid, mapping);
+}
+
+static void on_forked(void *ctx, uint32_t child, uint32_t parent)
+{
+	python_procs_forked(((struct interpreter *)ctx)->procs, child, parent);
+}
+
+static void on_emptied(void *ctx, uint32_t tgid)
+{
+	python_procs_emptied(((struct interpreter *)ctx)->procs, tgid);
+}
+
+static const struct maps_observer observer = {
+	.mapped = on_mapped,
+	.forked = on_forked,
+	.emptied = on_emptied,
+};
+
+int interpreter_new(struct symbolizer *sym, struct process_table *processes,
+		    struct interpreter **ret)
+{
+	struct interpreter *in = calloc(1, sizeof(*in));
+	int r;
+
+	if (!in)
+		return -ENOMEM;
+	in->sym = sym;
+	for (int i = 0; i < N_MAPS; i++)
+		in->maps[i] = -1;
+	r = python_procs_new(sym, tell_proc, in, &in->procs);
+	if (r < 0) {
+		free(in);
+		return r;
+	}
+	process_table_observe_maps(processes, &observer, in);
+	*ret = in;
+	return 0;
+}
+
+/* ---- users ---- */
+
+static void close_maps(struct interpreter *in)
+{
+	ring_buffer__free(in->ring);
+	in->ring = NULL;
+	for (int i = 0; i < N_MAPS; i++) {
+		if (in->maps[i] >= 0)
+			close(in->maps[i]);
+		in->maps[i] = -1;
+	}
+	python_codes_free(in->codes);
+	in->codes = NULL;
+	in->n_layouts = 0;
+}
+
+void interpreter_free(struct interpreter *in)
+{
+	if (!in)
+		return;
+	close_maps(in);
+	python_procs_free(in->procs);
+	free(in);
+}
+
+int interpreter_reuse(struct interpreter *in, struct bpf_object *obj)
+{
+	for (int i = 0; i < N_MAPS && in->n_users; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(obj, map_names[i]);
+		int r = map ? bpf_map__reuse_fd(map, in->maps[i]) : -ENOENT;
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int on_code(void *ctx, void *record, size_t len)
+{
+	struct interpreter *in = ctx;
+
+	if (python_codes_add(in->codes, record, len) == -EBADMSG)
+		log_debug("python: a function's description makes no sense");
+	return 0;
+}
+
+/* The first one's maps become everybody's. */
+static int open_maps(struct interpreter *in, struct bpf_object *obj)
+{
+	int r;
+
+	for (int i = 0; i < N_MAPS; i++) {
+		struct bpf_map *map = bpf_object__find_map_by_name(obj, map_names[i]);
+
+		in->maps[i] = map ? fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3) : -1;
+		if (in->maps[i] < 0)
+			return map ? -errno : -ENOENT;
+	}
+	r = python_codes_new(on_forgotten, in, &in->codes);
+	if (r < 0)
+		return r;
+	in->ring = ring_buffer__new(in->maps[MAP_RING], on_code, in, NULL);
+	return in->ring ? 0 : -errno;
+}
+
+int interpreter_use(struct interpreter *in, struct bpf_object *obj)
+{
+	int r = in->n_users ? 0 : open_maps(in, obj);
+
+	if (r < 0) {
+		close_maps(in);
+		return r;
+	}
+	if (in->n_users++ == 0)
+		python_procs_each(in->procs, tell_proc, in);
+	return 0;
+}
+
+void interpreter_unuse(struct interpreter *in)
+{
+	if (in->n_users && --in->n_users == 0)
+		close_maps(in);
+}
+
+/* ---- frames ---- */
+
+/* A description is in the ring before any frame that refers to it is in another. */
+static const struct python_code_info *find_code(struct interpreter *in, uint32_t number)
+{
+	const struct python_code_info *c = python_codes_get(in->codes, number);
+
+	if (c || !number)
+		return c;
+	(void)ring_buffer__consume(in->ring);
+	return python_codes_get(in->codes, number);
+}
+
+struct location *interpreter_locate(struct interpreter *in, uint64_t word)
+{
+	const struct python_code_info *c = NULL;
+
+	if (!in->module)
+		in->module = symbolizer_pseudo_module(in->sym, "[python]");
+	if (!in->module)
+		return NULL;
+	if (in->n_users)
+		c = find_code(in, PYTHON_WORD_CODE(word));
+	if (!c) {
+		in->n_unnamed++;
+		return symbolizer_locate_line(in->sym, in->module, 0, "[python]", "", 0);
+	}
+	return symbolizer_locate_line(in->sym, in->module, c->number, c->name, c->file,
+				      (uint32_t)python_code_line(c, PYTHON_WORD_UNIT(word)));
+}
+
+void interpreter_collect(struct interpreter *in)
+{
+	if (in->n_users)
+		(void)ring_buffer__consume(in->ring);
+}
+
+void interpreter_stats(const struct interpreter *in, struct interpreter_stats *ret)
+{
+	*ret = (struct interpreter_stats){
+		.n_processes = python_procs_count(in->procs),
+		.n_functions = in->codes ? python_codes_count(in->codes) : 0,
+		.n_unknown_versions = python_procs_unknown(in->procs),
+		.n_unnamed = in->n_unnamed,
+	};
+}
