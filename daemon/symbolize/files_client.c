@@ -54,7 +54,17 @@
 
 TAILQ_HEAD(batches, files_batch);
 
+/* How a worker that does not start is said. */
+static const struct {
+	const char *who, *consequence;
+} texts[FILES_WORKER_KINDS] = {
+	[FILES_WORKER_SYMBOLS] = { "symbols", "functions of programs stay without names" },
+	[FILES_WORKER_TABLES] = { "unwind",
+				  "stacks of programs without frame pointers stay incomplete" },
+};
+
 struct files_client {
+	enum files_worker_kind kind;
 	files_done_fn *done;
 	void *ctx;
 	struct event_loop *loop; /* NULL before the start */
@@ -62,8 +72,9 @@ struct files_client {
 	pid_t pid; /* 0: no worker */
 	int pidfd, sock;
 	struct event_source *pid_source, *sock_source;
-	bool is_ready;	/* has sent its first message */
-	bool is_killed; /* by us */
+	bool is_ready;	    /* has sent its first message */
+	bool is_killed;	    /* by us */
+	bool is_distrusted; /* and not for what it is busy with */
 
 	struct batches sent, waiting;
 	unsigned n_sent, n_waiting;
@@ -104,7 +115,7 @@ static void detach(struct files_client *c)
 	close_fd(&c->sock);
 	close_fd(&c->pidfd);
 	c->pid = 0;
-	c->is_ready = c->is_killed = false;
+	c->is_ready = c->is_killed = c->is_distrusted = false;
 	c->age_ns = 0;
 }
 
@@ -163,8 +174,8 @@ static void finish_waiting(struct files_client *c)
 static void give_up(struct files_client *c)
 {
 	if (!c->has_warned)
-		log_warn("symbols: the worker that reads files does not start; "
-			 "functions of programs stay without names");
+		log_warn("%s: the worker that reads files does not start; %s", texts[c->kind].who,
+			 texts[c->kind].consequence);
 	c->has_warned = true;
 	c->retry_ns = c->now_ns + RETRY_NS;
 	finish_waiting(c);
@@ -227,7 +238,9 @@ static int on_worker_exit(void *ctx, uint32_t events)
 	oldest = TAILQ_FIRST(&c->sent);
 	if (si.si_code == CLD_KILLED && si.si_status == SIGKILL && !c->is_killed && oldest)
 		blame = ++oldest->n_kills >= MAX_KILLS;
-	log_debug("symbols: worker %d ended (%s %d)", (int)c->pid,
+	if (c->is_distrusted)
+		blame = false;
+	log_debug("%s: worker %d ended (%s %d)", texts[c->kind].who, (int)c->pid,
 		  si.si_code == CLD_EXITED ? "exit status" : "signal", si.si_status);
 	worker_lost(c, blame);
 	return 0;
@@ -254,7 +267,7 @@ static int watch(struct files_client *c)
 
 static int spawn(struct files_client *c)
 {
-	char *const argv[] = { (char *)files_worker_name, NULL };
+	char *const argv[] = { (char *)files_worker_name(c->kind), NULL };
 	posix_spawn_file_actions_t actions;
 	int pair[2], r;
 
@@ -307,7 +320,7 @@ static void start_worker(struct files_client *c)
 			r = watch(c);
 		if (r == 0)
 			return;
-		log_debug("symbols: cannot start the worker: %s", strerror(-r));
+		log_debug("%s: cannot start the worker: %s", texts[c->kind].who, strerror(-r));
 		c->n_failed_starts++;
 		pid = c->pid;
 		detach(c);
@@ -329,8 +342,10 @@ static int send_batch(struct files_client *c, struct files_batch *b)
 	};
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(FILES_MAX_FDS * sizeof(int))];
 	} control = { 0 };
+	const int fds[FILES_MAX_FDS] = { b->fd, b->out_fd };
+	const size_t fds_len = (b->kind == FILES_TABLE ? 2 : 1) * sizeof(int);
 	struct iovec iov = { .iov_base = &req };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
@@ -340,12 +355,12 @@ static int send_batch(struct files_client *c, struct files_batch *b)
 		struct cmsghdr *cmsg;
 
 		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
+		msg.msg_controllen = CMSG_SPACE(fds_len);
 		cmsg = CMSG_FIRSTHDR(&msg);
 		cmsg->cmsg_level = SOL_SOCKET;
 		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &b->fd, sizeof(int));
+		cmsg->cmsg_len = CMSG_LEN(fds_len);
+		memcpy(CMSG_DATA(cmsg), fds, fds_len);
 	}
 	if (sendmsg(c->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
@@ -394,6 +409,8 @@ static bool take_answer(struct files_client *c, struct files_reply *reply)
 		finish(c, b, FILES_RESULT_OK, reply);
 	else if (reply->head.status == FILES_BROKEN)
 		finish(c, b, FILES_RESULT_BROKEN, NULL);
+	else if (reply->head.status == FILES_TOO_LARGE)
+		finish(c, b, FILES_RESULT_TOO_LARGE, NULL);
 	else
 		finish(c, b, FILES_RESULT_GONE, NULL);
 	return true;
@@ -429,12 +446,14 @@ static int read_answers(struct files_client *c)
 
 /* ---- */
 
-int files_client_new(files_done_fn *done, void *ctx, struct files_client **ret)
+int files_client_new(enum files_worker_kind kind, files_done_fn *done, void *ctx,
+		     struct files_client **ret)
 {
 	struct files_client *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
+	c->kind = kind;
 	c->done = done;
 	c->ctx = ctx;
 	c->pidfd = c->sock = -1;
@@ -494,6 +513,16 @@ void files_client_submit(struct files_client *c, struct files_batch *batch)
 	send_waiting(c);
 }
 
+void files_client_distrust(struct files_client *c)
+{
+	if (!c->pid || c->is_killed)
+		return;
+	c->is_distrusted = true;
+	event_source_free(c->sock_source);
+	c->sock_source = NULL;
+	kill_worker(c);
+}
+
 bool files_client_busy(const struct files_client *c)
 {
 	return c->n_sent + c->n_waiting >= MAX_SENT;
@@ -508,8 +537,9 @@ static void abandon(struct files_client *c)
 		c->pidfd = -1;
 		break;
 	}
-	log_warn("symbols: worker %d does not end; going on with another one", (int)c->pid);
-	worker_lost(c, true);
+	log_warn("%s: worker %d does not end; going on with another one", texts[c->kind].who,
+		 (int)c->pid);
+	worker_lost(c, !c->is_distrusted);
 }
 
 /* How long the worker has been at one thing. */

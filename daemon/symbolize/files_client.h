@@ -14,15 +14,17 @@
 #include <sys/types.h>
 
 #include "files_protocol.h"
+#include "files_worker.h"
 
 struct event_loop;
 struct files_client;
 
-/* One question. The owner keeps it, and `fd` open, until it is done. */
+/* One question. The owner keeps it, and its descriptors open, until it is done. */
 struct files_batch {
 	TAILQ_ENTRY(files_batch) link;
 	uint64_t file_id;
-	int fd; /* -1: perhaps the worker still has the file */
+	int fd;	    /* -1: perhaps the worker still has the file */
+	int out_fd; /* FILES_TABLE: a memfd to write it to */
 	enum files_kind kind;
 	uint32_t n;
 	union {
@@ -38,6 +40,7 @@ enum files_result {
 	FILES_RESULT_OK,
 	FILES_RESULT_BROKEN,	/* the file cannot be read as code */
 	FILES_RESULT_GONE,	/* no descriptor, and the worker no longer has the file */
+	FILES_RESULT_TOO_LARGE, /* beyond what the worker may use */
 	FILES_RESULT_KILLER,	/* the worker died of this file, or hung */
 	FILES_RESULT_NO_WORKER, /* none can be had; ask again much later */
 };
@@ -47,13 +50,16 @@ typedef void files_done_fn(void *ctx, struct files_batch *batch, enum files_resu
 			   struct files_reply *reply);
 
 /* Starts the worker. That it cannot be started is no failure here. */
-int files_client_new(files_done_fn *done, void *ctx, struct files_client **ret);
+int files_client_new(enum files_worker_kind kind, files_done_fn *done, void *ctx,
+		     struct files_client **ret);
 /* From here on answers are read. */
 int files_client_start(struct files_client *c, struct event_loop *loop);
 /* Ends the worker. Batches that are not done end as FILES_RESULT_NO_WORKER. */
 void files_client_free(struct files_client *c);
 
 void files_client_submit(struct files_client *c, struct files_batch *batch);
+/* What the worker delivered beside its answers is wrong: another one takes over. */
+void files_client_distrust(struct files_client *c);
 /* Enough is on its way: whoever waits fills larger batches. */
 bool files_client_busy(const struct files_client *c);
 

@@ -14,6 +14,8 @@ size_t files_request_len(const struct files_request *req)
 		return head_len + req->n * sizeof(req->offsets[0]);
 	if (req->kind == FILES_OBJECTS && req->n <= FILES_OBJECTS_MAX)
 		return head_len + req->n * sizeof(req->objects[0]);
+	if (req->kind == FILES_TABLE && req->n == 0)
+		return head_len;
 	return 0;
 }
 
@@ -58,11 +60,12 @@ static bool all_zero(const uint8_t *p, size_t n)
 
 static bool head_valid(const struct files_reply_head *h)
 {
-	if (h->status < FILES_READY || h->status > FILES_GONE || h->n > FILES_BATCH_MAX)
+	if (h->status < FILES_READY || h->status > FILES_TOO_LARGE || h->n > FILES_BATCH_MAX)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_OBJECTS || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX))
+	if (h->kind > FILES_TABLE || (h->kind == FILES_TABLE && h->n > 0) ||
+	    (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;

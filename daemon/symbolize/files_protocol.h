@@ -5,8 +5,9 @@
  * One request, one reply, in order, each one message of a SOCK_SEQPACKET socket
  * pair, in the byte order of the machine. A request carries the file as a
  * descriptor, so the worker need not remember anything: what it has kept only
- * saves time. The worker reads hostile files and may have been taken over: the
- * daemon checks each reply as a whole before it looks inside.
+ * saves time. One that makes unwind tables gets a second descriptor, a memfd to
+ * write the table to, and no offsets. The worker reads hostile files and may have been taken over:
+ * the daemon checks each reply as a whole before it looks inside.
  */
 #ifndef FILES_PROTOCOL_H
 #define FILES_PROTOCOL_H
@@ -20,6 +21,7 @@
 #include "symbolizer.h"
 
 #define FILES_BATCH_MAX	  64 /* offsets in one request */
+#define FILES_MAX_FDS	  2  /* descriptors with it */
 #define FILES_REQUEST_MAX sizeof(struct files_request)
 #define FILES_REPLY_MAX                    \
 	(sizeof(struct files_reply_head) + \
@@ -32,6 +34,7 @@
 enum files_kind {
 	FILES_NAMES = 0,   /* what is the function at these offsets called? */
 	FILES_OBJECTS = 1, /* where are these variables, and what is in them at first? */
+	FILES_TABLE = 2,   /* make the unwind table */
 };
 
 /* Sent without the offsets that are not used. */
@@ -48,10 +51,11 @@ struct files_request {
 };
 
 enum files_status {
-	FILES_READY = 1,  /* the worker's first message, with nothing in it */
-	FILES_OK = 2,	  /* one entry for each offset */
-	FILES_BROKEN = 3, /* not a file that can be read; no entries */
-	FILES_GONE = 4,	  /* came without a descriptor, and is not kept; no entries */
+	FILES_READY = 1,     /* the worker's first message, with nothing in it */
+	FILES_OK = 2,	     /* one entry for each offset */
+	FILES_BROKEN = 3,    /* not a file that can be read; no entries */
+	FILES_GONE = 4,	     /* came without a descriptor, and is not kept; no entries */
+	FILES_TOO_LARGE = 5, /* beyond what the worker may use; no entries */
 };
 
 struct files_reply_head {

@@ -19,12 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "files_worker.h"
+#include "unwind/unwind_table.h"
 
 #define NOBODY		 65534
 #define MAX_MEMORY_BYTES (1ull << 30)
-#define MAX_DESCRIPTORS	 16
-#define OOM_SCORE_ADJ	 "500" /* before the daemon, and before what is being traced */
+/* Enough for two sections and the rows of all caps of eh_frame.c, and for sorting. */
+#define MAX_TABLES_MEMORY_BYTES (512ull << 20)
+#define MAX_DESCRIPTORS		16
+#define OOM_SCORE_ADJ		"500" /* before the daemon, and before what is being traced */
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -70,7 +72,7 @@ bool files_sandbox_is_loose(void)
 #ifdef ARCH
 #if LOOSE
 /* A sanitizer's own calls change from version to version. */
-static const struct sock_filter filter[] = {
+static const struct sock_filter symbols_filter[] = {
 	PROLOGUE,
 	DENY(execve),
 	DENY(execveat),
@@ -86,60 +88,75 @@ static const struct sock_filter filter[] = {
 	DENY(mkdirat),
 	RET(SECCOMP_RET_ALLOW),
 };
+#define tables_filter symbols_filter
 #else
-static const struct sock_filter filter[] = {
+#define READ_FILES \
+	ALLOW(pread64), \
+	ALLOW(recvmsg), \
+	ALLOW(sendmsg), \
+	ALLOW(close), \
+	ALLOW(lseek), \
+	ALLOW(fstat), \
+	ALLOW(newfstatat), /* which glibc makes of fstat() */ \
+	ALLOW(brk), \
+	ALLOW(munmap), \
+	ALLOW(mremap), \
+	ALLOW(madvise), \
+	ALLOW(futex), \
+	ALLOW(sysinfo), /* qsort() asks how much memory there is */ \
+	ALLOW(getrandom), \
+	ALLOW(clock_gettime), \
+	ALLOW(setitimer), \
+	ALLOW(rt_sigreturn), \
+	ALLOW(rt_sigprocmask), \
+	ALLOW(restart_syscall), \
+	ALLOW(exit), \
+	ALLOW(exit_group), \
+	/* Memory, but neither of a file nor to be executed. */ \
+	SKIP_UNLESS(__NR_mmap, 6), \
+	ARG(2), \
+	SKIP_IF_ANY(PROT_EXEC, 3), \
+	ARG(3), \
+	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1), \
+	RET(SECCOMP_RET_ALLOW), \
+	RET(SECCOMP_RET_KILL_PROCESS), \
+	/* libelf looks whether the descriptor is one. */ \
+	SKIP_UNLESS(__NR_fcntl, 3), \
+	ARG(1), \
+	SKIP_UNLESS(F_GETFD, 1), \
+	RET(SECCOMP_RET_ALLOW), \
+	RET(SECCOMP_RET_KILL_PROCESS)
+
+static const struct sock_filter symbols_filter[] = {
 	PROLOGUE,
-	ALLOW(pread64),
-	ALLOW(recvmsg),
-	ALLOW(sendmsg),
-	ALLOW(close),
-	ALLOW(lseek),
-	ALLOW(fstat),
-	ALLOW(newfstatat), /* which glibc makes of fstat() */
-	ALLOW(brk),
-	ALLOW(munmap),
-	ALLOW(mremap),
-	ALLOW(madvise),
-	ALLOW(futex),
-	ALLOW(sysinfo), /* qsort() asks how much memory there is */
-	ALLOW(getrandom),
-	ALLOW(clock_gettime),
-	ALLOW(setitimer),
-	ALLOW(rt_sigreturn),
-	ALLOW(rt_sigprocmask),
-	ALLOW(restart_syscall),
-	ALLOW(exit),
-	ALLOW(exit_group),
-	/* Memory, but neither of a file nor to be executed. */
-	SKIP_UNLESS(__NR_mmap, 6),
-	ARG(2),
-	SKIP_IF_ANY(PROT_EXEC, 3),
-	ARG(3),
-	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 0, 1),
-	RET(SECCOMP_RET_ALLOW),
-	RET(SECCOMP_RET_KILL_PROCESS),
-	/* libelf looks whether the descriptor is one. */
-	SKIP_UNLESS(__NR_fcntl, 3),
-	ARG(1),
-	SKIP_UNLESS(F_GETFD, 1),
-	RET(SECCOMP_RET_ALLOW),
-	RET(SECCOMP_RET_KILL_PROCESS),
+	READ_FILES,
+};
+
+static const struct sock_filter tables_filter[] = {
+	PROLOGUE,
+	ALLOW(pwrite64),
+	READ_FILES,
 };
 #endif
 /* clang-format on */
 
-static int install_filter(void)
+static int install_filter(enum files_worker_kind kind)
 {
 	struct sock_fprog prog = {
-		.len = sizeof(filter) / sizeof(filter[0]),
-		.filter = (struct sock_filter *)filter, /* the kernel only reads it */
+		.len = sizeof(symbols_filter) / sizeof(symbols_filter[0]),
+		.filter = (struct sock_filter *)symbols_filter, /* the kernel only reads it */
 	};
 
+	if (kind == FILES_WORKER_TABLES) {
+		prog.len = sizeof(tables_filter) / sizeof(tables_filter[0]);
+		prog.filter = (struct sock_filter *)tables_filter;
+	}
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) < 0 ? -errno : 0;
 }
 #else
-static int install_filter(void)
+static int install_filter(enum files_worker_kind kind)
 {
+	(void)kind;
 	return -ENOTSUP; /* numbers of system calls are known for two architectures */
 }
 #endif
@@ -190,8 +207,9 @@ static int set_limit(int resource, rlim_t max)
 	return setrlimit((__rlimit_resource_t)resource, &rl) < 0 ? -errno : 0;
 }
 
-static int set_limits(void)
+static int set_limits(enum files_worker_kind kind)
 {
+	const bool is_tables = kind == FILES_WORKER_TABLES;
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int r;
 
@@ -203,9 +221,9 @@ static int set_limits(void)
 	}
 	r = set_limit(RLIMIT_CORE, 0);
 	if (r == 0 && !LOOSE)
-		r = set_limit(RLIMIT_FSIZE, 0);
+		r = set_limit(RLIMIT_FSIZE, is_tables ? UNWIND_TABLE_MAX_BYTES : 0);
 	if (r == 0 && !LOOSE)
-		r = set_limit(RLIMIT_AS, MAX_MEMORY_BYTES);
+		r = set_limit(RLIMIT_AS, is_tables ? MAX_TABLES_MEMORY_BYTES : MAX_MEMORY_BYTES);
 	if (r == 0)
 		r = set_limit(RLIMIT_NOFILE, MAX_DESCRIPTORS);
 	return r;
@@ -234,7 +252,7 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
-int files_sandbox_enter(int keep_fd)
+int files_sandbox_enter(int keep_fd, enum files_worker_kind kind)
 {
 	int r;
 
@@ -242,7 +260,7 @@ int files_sandbox_enter(int keep_fd)
 	if (r < 0)
 		return r;
 	reset_signals();
-	r = set_limits();
+	r = set_limits(kind);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -257,7 +275,7 @@ int files_sandbox_enter(int keep_fd)
 	/* After the change of user, which resets both. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_NAME, FILES_WORKER_NAME, 0, 0, 0) < 0)
+	    prctl(PR_SET_NAME, files_worker_name(kind), 0, 0, 0) < 0)
 		return -errno;
-	return install_filter();
+	return install_filter(kind);
 }

@@ -11,8 +11,14 @@
 
 #include <stdbool.h>
 
-/* Descriptor `keep_fd` stays open; 0, 1, and (but for sanitizers) 2 lead to /dev/null. */
-int files_sandbox_enter(int keep_fd);
+#include "files_worker.h"
+
+/*
+ * Descriptor `keep_fd` stays open; 0, 1, and (but for sanitizers) 2 lead to
+ * /dev/null. One that makes tables may write to the descriptors it is sent, and
+ * has less memory.
+ */
+int files_sandbox_enter(int keep_fd, enum files_worker_kind kind);
 
 /* Built for a sanitizer: no limit on address space, and a looser filter. */
 bool files_sandbox_is_loose(void);

@@ -2,8 +2,8 @@
 /*
  * files_worker.c - the process without privileges that reads traced files.
  *
- * Serves one request after the other: reads the file's tables unless it has
- * them, answers with names. Whatever goes wrong with a file may end this
+ * Serves one request after the other: reads the file's symbols unless it has
+ * them, answers with names; or makes its unwind table. Whatever goes wrong with a file may end this
  * process; the daemon knows which file it was and starts a new one.
  */
 #include "files_worker.h"
@@ -26,6 +26,7 @@
 #include "elf_symbols.h"
 #include "files_protocol.h"
 #include "files_sandbox.h"
+#include "files_tables.h"
 
 /* What a kept file takes besides its tables. */
 #define FILE_OVERHEAD_BYTES 256
@@ -40,6 +41,7 @@ struct file {
 TAILQ_HEAD(files, file);
 
 struct worker {
+	enum files_worker_kind kind;
 	struct hash *by_id;
 	struct files files; /* most recently used first */
 	size_t bytes;
@@ -172,12 +174,12 @@ static void set_deadline(int seconds)
 	(void)setitimer(ITIMER_REAL, &t, NULL);
 }
 
-/* The size of the request, 0 when the daemon is gone. `*ret_fd` is -1 if none came. */
-static ssize_t receive(int sock, struct files_request *req, int *ret_fd)
+/* The size of the request, 0 when the daemon is gone. -1 for descriptors that did not come. */
+static ssize_t receive(int sock, struct files_request *req, int ret_fds[FILES_MAX_FDS])
 {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(FILES_MAX_FDS * sizeof(int))];
 	} control;
 	struct iovec iov = { .iov_base = req, .iov_len = sizeof(*req) };
 	struct msghdr msg = {
@@ -194,10 +196,11 @@ static ssize_t receive(int sock, struct files_request *req, int *ret_fd)
 	} while (n < 0 && errno == EINTR);
 	if (n <= 0)
 		return n;
-	*ret_fd = -1;
+	for (int i = 0; i < FILES_MAX_FDS; i++)
+		ret_fds[i] = -1;
 	c = CMSG_FIRSTHDR(&msg);
 	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+		memcpy(ret_fds, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
 	return n;
 }
 
@@ -219,25 +222,29 @@ static int run(struct worker *w, int sock)
 	struct files_reply_head ready = { .status = FILES_READY };
 	struct files_request req;
 	const size_t head_len = offsetof(struct files_request, offsets);
-	int r, fd;
+	int fds[FILES_MAX_FDS], r;
 
 	files_reply_begin(&w->reply, &ready);
 	r = answer(sock, &w->reply);
 	while (r == 0) {
-		ssize_t n = receive(sock, &req, &fd);
+		ssize_t n = receive(sock, &req, fds);
 
 		if (n <= 0)
 			return 0;
-		if ((size_t)n < head_len || (size_t)n != files_request_len(&req))
+		if ((size_t)n < head_len || (size_t)n != files_request_len(&req) ||
+		    (req.kind == FILES_TABLE) != (w->kind == FILES_WORKER_TABLES))
 			return -EBADMSG;
 		set_deadline(FILES_DEADLINE_S);
-		if (req.kind == FILES_OBJECTS)
-			serve_objects(w, &req, fd);
+		if (w->kind == FILES_WORKER_TABLES)
+			files_tables_serve(&req, fds[0], fds[1], &w->reply);
+		else if (req.kind == FILES_OBJECTS)
+			serve_objects(w, &req, fds[0]);
 		else
-			serve(w, &req, fd);
+			serve(w, &req, fds[0]);
 		set_deadline(0); /* the daemon may take its time to read */
-		if (fd >= 0)
-			close(fd);
+		for (int i = 0; i < FILES_MAX_FDS; i++)
+			if (fds[i] >= 0)
+				close(fds[i]);
 		r = answer(sock, &w->reply);
 	}
 	return r;
@@ -252,17 +259,36 @@ static bool is_our_socket(int fd)
 	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
 }
 
-const char files_worker_name[] = FILES_WORKER_NAME;
+const char *files_worker_name(enum files_worker_kind kind)
+{
+	static const char *const names[FILES_WORKER_KINDS] = {
+		[FILES_WORKER_SYMBOLS] = "tracer-files",
+		[FILES_WORKER_TABLES] = "tracer-tables",
+	};
+
+	return names[kind];
+}
+
+/* FILES_WORKER_KINDS: this is another program, or was not started by one of ours. */
+static enum files_worker_kind which_worker(void)
+{
+	enum files_worker_kind kind = 0;
+
+	while (kind < FILES_WORKER_KINDS &&
+	       strcmp(program_invocation_name, files_worker_name(kind)) != 0)
+		kind++;
+	return is_our_socket(FILES_WORKER_FD) ? kind : FILES_WORKER_KINDS;
+}
 
 __attribute__((constructor)) static void become_the_worker(void)
 {
 	static struct worker w;
 
-	if (strcmp(program_invocation_name, FILES_WORKER_NAME) != 0 ||
-	    !is_our_socket(FILES_WORKER_FD))
+	w.kind = which_worker();
+	if (w.kind == FILES_WORKER_KINDS)
 		return;
 	TAILQ_INIT(&w.files);
-	if (hash_new(&w.by_id) < 0 || files_sandbox_enter(FILES_WORKER_FD) < 0 ||
+	if (hash_new(&w.by_id) < 0 || files_sandbox_enter(FILES_WORKER_FD, w.kind) < 0 ||
 	    run(&w, FILES_WORKER_FD) < 0)
 		_exit(EXIT_FAILURE);
 	_exit(EXIT_SUCCESS);

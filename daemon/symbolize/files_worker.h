@@ -3,7 +3,7 @@
  * files_worker.h - the process without privileges that reads traced files.
  *
  * Nothing is called from here: a program that links files_worker.c and is
- * executed under the name FILES_WORKER_NAME, with a socket of its parent as
+ * executed under one of the names below, with a socket of its parent as
  * descriptor FILES_WORKER_FD, is the worker before main() begins. So every
  * program with a symbolizer can start one by executing itself: it gets an
  * address space of its own, without the rings, maps and secrets of the daemon,
@@ -12,16 +12,21 @@
 #ifndef FILES_WORKER_H
 #define FILES_WORKER_H
 
-#define FILES_WORKER_NAME "tracer-files"
+/* Two do not delay each other: a file with many symbols does not hold up tables. */
+enum files_worker_kind {
+	FILES_WORKER_SYMBOLS, /* "tracer-files": names of functions */
+	FILES_WORKER_TABLES,  /* "tracer-tables": unwind tables (files_tables.h) */
+	FILES_WORKER_KINDS
+};
 
 /*
- * The same, from files_worker.c: whoever starts the worker by this name has it
- * linked, from an archive too. Without it a program would execute itself as
- * itself, and so on without an end.
+ * In files_worker.c: whoever starts the worker by this name has it linked, from
+ * an archive too. Without it a program would execute itself as itself, and so on
+ * without an end.
  */
-extern const char files_worker_name[];
+const char *files_worker_name(enum files_worker_kind kind);
 
-#define FILES_WORKER_FD	  3
+#define FILES_WORKER_FD 3
 
 /* The worker ends itself when it is busy with one request for longer. */
 #define FILES_DEADLINE_S 5

@@ -100,7 +100,7 @@ int symbolizer_new(struct symbolizer **ret)
 	if (r == 0)
 		r = location_store_new(on_location_gone, sym, &sym->locations);
 	if (r == 0)
-		r = files_client_new(on_done, sym, &sym->client);
+		r = files_client_new(FILES_WORKER_SYMBOLS, on_done, sym, &sym->client);
 	if (r < 0)
 		goto fail;
 	r = -ENOMEM;

@@ -21,6 +21,11 @@
 #define UNWIND_TABLE_MAX_ROWS  (8u << 20) /* 32 MB; libLLVM has 0.95 M, clickhouse 2.8 M */
 #define UNWIND_TABLE_MAX_PAGES (1u << 20) /* 4 GiB of text */
 
+/* All caps together, with the head. */
+#define UNWIND_TABLE_MAX_BYTES                                                      \
+	(64 + (UNWIND_TABLE_MAX_PAGES + UNWIND_TABLE_MAX_ROWS + 1ull) * sizeof(uint32_t) + \
+	 UNWIND_MAX_RULES * sizeof(struct unwind_rule))
+
 enum unwind_table_flags {
 	UNWIND_TABLE_CUT = 1,	   /* more rows, rules or pages than the caps allow */
 	UNWIND_TABLE_DAMAGED = 2,  /* some of the file's CFI could not be read */

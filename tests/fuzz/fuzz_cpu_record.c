@@ -177,7 +177,7 @@ static void check_trace(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
-	if (strcmp((*argv)[0], files_worker_name) == 0)
+	if (strcmp((*argv)[0], files_worker_name(FILES_WORKER_SYMBOLS)) == 0)
 		_exit(0);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,22 +19,36 @@
 
 typedef int inside_fn(void);
 
-/* The wait status of a child that calls `fn` in the sandbox, with a file as descriptor 3. */
-static int run(inside_fn *fn)
+static int memfd; /* descriptor 3 leads there too */
+
+/* The wait status of a child that calls `fn` in the sandbox, with `fd` as descriptor 3. */
+static int run_with(inside_fn *fn, int fd, enum files_worker_kind kind)
 {
 	int status;
 	pid_t pid = fork();
 
 	ck_assert_int_ge(pid, 0);
 	if (pid == 0) {
-		int fd = open("/proc/self/exe", O_RDONLY);
-
-		if (fd < 0 || dup2(fd, 3) < 0 || files_sandbox_enter(3) < 0)
+		if (fd < 0 || dup2(fd, 3) < 0 || files_sandbox_enter(3, kind) < 0)
 			_exit(99);
 		_exit(fn());
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	return status;
+}
+
+static int run(inside_fn *fn)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int status = run_with(fn, fd, FILES_WORKER_SYMBOLS);
+
+	close(fd);
+	return status;
+}
+
+static int run_tables(inside_fn *fn)
+{
+	return run_with(fn, memfd, FILES_WORKER_TABLES);
 }
 
 static int use_memory(void)
@@ -178,6 +193,49 @@ START_TEST(anything_else_ends_the_worker)
 }
 END_TEST
 
+/* ---- the one that makes tables ---- */
+
+static int write_table(void)
+{
+	return pwrite(3, "x", 1, 0) == 1 ? 0 : 1;
+}
+
+static int write_too_much(void)
+{
+	return pwrite(3, "x", 1, 1l << 30) < 0;
+}
+
+static int grow_file(void)
+{
+	return ftruncate(3, 4096);
+}
+
+START_TEST(tables_are_written_and_their_files_bounded)
+{
+	struct stat st;
+	int status;
+
+	memfd = memfd_create("table", MFD_CLOEXEC);
+	status = run_tables(write_table);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	ck_assert_int_eq(fstat(memfd, &st), 0);
+	ck_assert_int_eq(st.st_size, 1);
+	if (!files_sandbox_is_loose()) {
+		status = run_tables(write_too_much);
+		ck_assert(WIFSIGNALED(status));
+		ck_assert_int_eq(WTERMSIG(status), SIGXFSZ);
+		status = run_tables(grow_file);
+		ck_assert(WIFSIGNALED(status));
+		ck_assert_int_eq(WTERMSIG(status), SIGSYS);
+		status = run(write_table);
+		ck_assert(WIFSIGNALED(status));
+		ck_assert_int_eq(WTERMSIG(status), SIGSYS);
+	}
+	close(memfd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("files_sandbox");
@@ -191,6 +249,7 @@ int main(void)
 	tcase_add_test(tc, memory_is_bounded);
 	tcase_add_loop_test(tc, anything_else_ends_the_worker, 0,
 			    sizeof(forbidden) / sizeof(forbidden[0]));
+	tcase_add_test(tc, tables_are_written_and_their_files_bounded);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

@@ -35,6 +35,8 @@
 void cxx_function(int x) __asm__("_ZN5space8functionEi");
 void rust_function(void) __asm__("_ZN7mycrate6module8function17h0123456789abcdefE");
 void plain_function(void);
+extern const char plain_variable[];
+const char plain_variable[] = "its content";
 
 __attribute__((noinline)) void cxx_function(int x)
 {
@@ -328,7 +330,7 @@ static bool is_answered(void *ctx)
 
 START_TEST(variables_of_a_file_are_told)
 {
-	static const char *const names[] = { "files_worker_name", "no_such_variable" };
+	static const char *const names[] = { "plain_variable", "no_such_variable" };
 	struct objects program = { 0 }, text = { 0 }, pseudo = { 0 };
 	char path[128];
 
@@ -345,7 +347,7 @@ START_TEST(variables_of_a_file_are_told)
 	ck_assert(pseudo.is_answered && !pseudo.is_readable);
 	ck_assert(!text.is_readable);
 	ck_assert(program.is_readable);
-	ck_assert_str_eq((const char *)program.objects.objects[0].bytes, "tracer-files");
+	ck_assert_str_eq((const char *)program.objects.objects[0].bytes, plain_variable);
 	ck_assert_uint_eq(program.objects.objects[1].vaddr, 0);
 	ck_assert_uint_gt(program.objects.text_size, 0);
 }
