@@ -5,6 +5,7 @@
  * Feeds daemon/collect/sched.c. No filters: a CPU's time line is whole or wrong.
  */
 #include "common.bpf.h"
+#include "irq_depth.bpf.h"
 #include "sched_events.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
@@ -16,35 +17,6 @@
 #define TASK_IDLE	     (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)
 #define TASK_RTLOCK_WAIT     0x1000 /* 5.15 */
 #define TASK_FROZEN	     0x8000 /* 6.1 */
-
-/*
- * What interrupts a CPU right now. The kernel's own preempt_count cannot be
- * read on every kernel (its symbol is hidden on some), so we count ourselves.
- */
-struct irq_depth {
-	__u32 hard, soft;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct irq_depth);
-} irq_depth SEC(".maps");
-
-static __always_inline struct irq_depth *this_depth(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&irq_depth, &zero);
-}
-
-/* An exit whose entry was before the program was attached finds 0. */
-static __always_inline void leave(__u32 *depth)
-{
-	if (*depth > 0)
-		(*depth)--;
-}
 
 /* Fixed at load: of this architecture. */
 const volatile __u32 nr_sched_yield;
@@ -199,10 +171,8 @@ SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(on_irq_entry, int irq, struct irqaction *action)
 {
 	struct sched_irq_event *ev = irq_event(SCHED_IRQ_ENTRY, irq, 0);
-	struct irq_depth *depth = this_depth();
 
-	if (depth)
-		depth->hard++;
+	irq_enter(false);
 	if (!ev)
 		return 0;
 	bpf_probe_read_kernel_str(ev->name, sizeof(ev->name), BPF_CORE_READ(action, name));
@@ -213,30 +183,21 @@ int BPF_PROG(on_irq_entry, int irq, struct irqaction *action)
 SEC("tp_btf/irq_handler_exit")
 int BPF_PROG(on_irq_exit, int irq, struct irqaction *action, int ret)
 {
-	struct irq_depth *depth = this_depth();
-
-	if (depth)
-		leave(&depth->hard);
+	irq_leave(false);
 	return record_irq(SCHED_IRQ_EXIT, irq, ret);
 }
 
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(on_softirq_entry, unsigned int vec)
 {
-	struct irq_depth *depth = this_depth();
-
-	if (depth)
-		depth->soft++;
+	irq_enter(true);
 	return record_irq(SCHED_SOFTIRQ_ENTRY, vec, 0);
 }
 
 SEC("tp_btf/softirq_exit")
 int BPF_PROG(on_softirq_exit, unsigned int vec)
 {
-	struct irq_depth *depth = this_depth();
-
-	if (depth)
-		leave(&depth->soft);
+	irq_leave(true);
 	return record_irq(SCHED_SOFTIRQ_EXIT, vec, 0);
 }
 
@@ -244,20 +205,14 @@ int BPF_PROG(on_softirq_exit, unsigned int vec)
 SEC("tp_btf/local_timer_entry")
 int BPF_PROG(on_x86_timer_entry, int vector)
 {
-	struct irq_depth *depth = this_depth();
-
-	if (depth)
-		depth->hard++;
+	irq_enter(false);
 	return 0;
 }
 
 SEC("tp_btf/local_timer_exit")
 int BPF_PROG(on_x86_timer_exit, int vector)
 {
-	struct irq_depth *depth = this_depth();
-
-	if (depth)
-		leave(&depth->hard);
+	irq_leave(false);
 	return 0;
 }
 

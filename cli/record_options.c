@@ -33,6 +33,7 @@ static const char usage[] =
 	"                         'help' lists them\n"
 	"      --period N         a sample every N events, instead of --freq\n"
 	"      --counters TIME    how often counters are read (default 1s)\n"
+	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
 	"Whose samples and system calls (all given must match):\n"
 	"  -p, --pid PID,...      of these processes and their descendants\n"
 	"      --comm GLOB        of processes with such a name\n"
@@ -47,7 +48,7 @@ static const char usage[] =
 	"Exit status: 0 complete; 1 failed; 2 usage; 3 complete but events were lost;\n"
 	"4 the daemon went away, FILE holds what came before.\n";
 
-enum { OPT_NO = 256, OPT_PERIOD, OPT_COUNTERS, OPT_COMM, OPT_CGROUP, OPT_HELP };
+enum { OPT_NO = 256, OPT_PERIOD, OPT_COUNTERS, OPT_OFFCPU_MIN, OPT_COMM, OPT_CGROUP, OPT_HELP };
 
 static int bad(const char *what, const char *value, const char *want)
 {
@@ -156,6 +157,11 @@ static int parse_option(int c, char *arg, struct record_options *o)
 			return bad("--counters", arg, "want 10ms to 1h");
 		o->counters_interval_ms = (uint32_t)(n / 1000000);
 		return 0;
+	case OPT_OFFCPU_MIN:
+		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
+			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
+		o->has_offcpu_min = true;
+		return 0;
 	case 'p':
 		return parse_pids(arg, o);
 	case OPT_COMM:
@@ -188,6 +194,7 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 		{ "period", required_argument, NULL, OPT_PERIOD },
 		{ "event", required_argument, NULL, 'e' },
 		{ "counters", required_argument, NULL, OPT_COUNTERS },
+		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "comm", required_argument, NULL, OPT_COMM },
 		{ "cgroup", required_argument, NULL, OPT_CGROUP },

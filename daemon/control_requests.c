@@ -25,6 +25,8 @@
 #define MIN_COUNTERS_MS	    10
 #define MAX_COUNTERS_MS	    3600000
 #define MIN_PROGRESS_MS	    50
+#define DEFAULT_WAIT_NS	    NS_PER_MS
+#define MAX_WAIT_NS	    (3600 * NS_PER_SEC)
 #define MAX_COMMAND_LINE    4096
 
 struct control_requests {
@@ -145,7 +147,8 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 {
 	int r;
 
-	*config = (struct trace_config){ .counters_interval_ms = DEFAULT_COUNTERS_MS };
+	*config = (struct trace_config){ .counters_interval_ms = DEFAULT_COUNTERS_MS,
+					 .offcpu_min_ns = DEFAULT_WAIT_NS };
 	r = choose_sources(req, config, why, why_size);
 	if (r == 0)
 		r = choose_filters(req, config, why, why_size);
@@ -159,6 +162,12 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 	    config->counters_interval_ms > MAX_COUNTERS_MS) {
 		snprintf(why, why_size, "counters are read every %d to %d ms", MIN_COUNTERS_MS,
 			 MAX_COUNTERS_MS);
+		return -EINVAL;
+	}
+	if (req->has_offcpu_min_ns)
+		config->offcpu_min_ns = req->offcpu_min_ns;
+	if (config->offcpu_min_ns > MAX_WAIT_NS) {
+		snprintf(why, why_size, "a wait of an hour is recorded in any case");
 		return -EINVAL;
 	}
 	if (req->command_line) {

@@ -44,6 +44,8 @@ enum trace_sequence {
 	SEQ_PROCESSES = 6, /* essential: ProcessTree, newtask, rename, free */
 	SEQ_TRACKS = 8,	   /* essential: TrackDescriptors */
 	SEQ_SAMPLES = 16,  /* CPU samples */
+	SEQ_OFFCPU = 17,   /* samples of waits, by who waits */
+	SEQ_WAKERS = 18,   /* and by who ends them */
 	SEQ_MAX = 32,
 };
 

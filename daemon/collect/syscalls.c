@@ -5,12 +5,11 @@
  *
  * BPF side: bpf/syscalls.bpf.c. Slices are made in syscalls_encode.c.
  */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "bpf_iter.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "collector.h"
@@ -19,8 +18,6 @@
 #include "syscalls.skel.h"
 #include "syscalls_encode.h"
 #include "syscalls_names.h"
-
-#define BATCH 64 /* records read from an iterator at a time */
 
 struct syscalls {
 	struct syscalls_bpf *skel;
@@ -59,37 +56,6 @@ static int open_and_load(struct syscalls *s, bool with_iterators, char why[WHY_L
 	return r < 0 ? r : syscalls_bpf__load(s->skel);
 }
 
-/* Runs an iterator over all tasks; `fn` gets the records it writes. */
-static int iterate(struct bpf_link *link, event_sink_fn *fn, void *fn_ctx)
-{
-	struct syscalls_event batch[BATCH];
-	size_t have = 0; /* bytes */
-	int fd = bpf_iter_create(bpf_link__fd(link)), r = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	for (;;) {
-		size_t whole;
-
-		n = read(fd, (char *)batch + have, sizeof(batch) - have);
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n <= 0) {
-			r = n < 0 ? -errno : 0;
-			break;
-		}
-		have += (size_t)n;
-		whole = have / sizeof(batch[0]);
-		for (size_t i = 0; i < whole; i++)
-			fn(fn_ctx, &batch[i].hdr, sizeof(batch[i]));
-		have -= whole * sizeof(batch[0]);
-		memmove(batch, batch + whole, have);
-	}
-	close(fd);
-	return r;
-}
-
 /*
  * The way out first: a call whose way in was seen must not miss it. Then those
  * that have been entered before; what the iterator finds stays in the kernel.
@@ -109,7 +75,7 @@ static int attach(struct syscalls *s)
 	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
 	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
 	if (skel->links.entered_before)
-		(void)iterate(skel->links.entered_before, NULL, NULL); /* as good as it gets */
+		(void)bpf_iter_run(skel->links.entered_before, NULL, NULL); /* as good as it gets */
 	return 0;
 }
 
@@ -226,7 +192,7 @@ static int syscalls_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, 
 
 	if (!s->skel->links.unfinished)
 		return 0;
-	return iterate(s->skel->links.unfinished, push_unfinished, &u);
+	return bpf_iter_run(s->skel->links.unfinished, push_unfinished, &u);
 }
 
 const struct collector syscalls_collector = {

@@ -54,6 +54,7 @@ START_TEST(an_empty_request_means_the_defaults)
 	ck_assert_uint_eq(config.freq_hz, 999);
 	ck_assert_uint_eq(config.period, 0);
 	ck_assert_uint_eq(config.counters_interval_ms, 1000);
+	ck_assert_uint_eq(config.offcpu_min_ns, 1000000);
 	ck_assert_uint_eq(config.n_pids, 0);
 	ck_assert_str_eq(config.comm_glob, "");
 	ck_assert(!config.has_cgroup && !config.has_uid);
@@ -116,6 +117,12 @@ START_TEST(every_number_has_its_bounds)
 			assert_refused("every 10 to 3600000 ms");
 	}
 	req.has_counters_interval_ms = 0;
+	req.has_offcpu_min_ns = 1;
+	req.offcpu_min_ns = UINT64_MAX;
+	assert_refused("an hour");
+	req.offcpu_min_ns = 0;
+	assert_taken();
+	ck_assert_uint_eq(config.offcpu_min_ns, 0);
 	req.has_period = 1;
 	req.period = 0;
 	assert_refused("the period");

@@ -54,7 +54,7 @@ START_TEST(every_option_is_taken)
 
 	snprintf(words, sizeof(words),
 		 "-d 10s -o out -f -q -a -s cpu,sched -F 99 -e cycles -p %d,%d -u 0 "
-		 "--no net --comm a* --counters 250ms --period 7",
+		 "--no net --comm a* --counters 250ms --offcpu-min 100us --period 7",
 		 (int)getpid(), (int)getppid());
 	ck_assert_int_eq(parse(words), 0);
 	ck_assert(o.duration_ns == 10000000000ull);
@@ -71,6 +71,8 @@ START_TEST(every_option_is_taken)
 	ck_assert(o.has_uid && o.uid == 0);
 	ck_assert_str_eq(o.comm, "a*");
 	ck_assert_uint_eq(o.counters_interval_ms, 250);
+	ck_assert(o.has_offcpu_min);
+	ck_assert_uint_eq(o.offcpu_min_ns, 100000);
 	ck_assert_uint_eq(o.period, 7);
 	ck_assert_ptr_null(o.command);
 }
@@ -118,6 +120,8 @@ START_TEST(what_is_out_of_bounds_is_refused)
 		"-p 2147483647",
 		"--counters 9ms",
 		"--counters 2h",
+		"--offcpu-min 2h",
+		"--offcpu-min x",
 		"-u no-such-user-here",
 		"-u 4294967295",
 		"--cgroup /tmp",
