@@ -38,8 +38,8 @@ bool offcpu_valid(const struct event_hdr *hdr, size_t len)
 	if ((hdr->type != OFFCPU_WAIT && hdr->type != OFFCPU_UNFINISHED) || len < OFFCPU_HEAD ||
 	    hdr->size != len || len != OFFCPU_HEAD + n_ips(ev) * sizeof(uint64_t))
 		return false;
-	return hdr->stream == 0 && hdr->cpu < MAX_CPUS && ev->waker_cpu < MAX_CPUS && hdr->tgid && hdr->tid &&
-	       ev->n_user <= OFFCPU_MAX_USER && ev->n_kernel <= OFFCPU_MAX_KERNEL &&
+	return hdr->stream == 0 && hdr->cpu < MAX_CPUS && ev->waker_cpu < MAX_CPUS && hdr->tgid &&
+	       hdr->tid && ev->n_user <= OFFCPU_MAX_USER && ev->n_kernel <= OFFCPU_MAX_KERNEL &&
 	       ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
 	       ev->n_waker_user <= OFFCPU_MAX_WAKER_USER && ev->begin_ns &&
 	       ev->begin_ns <= hdr->time_ns && ev->woken_ns <= hdr->time_ns &&
@@ -52,6 +52,7 @@ bool offcpu_valid(const struct event_hdr *hdr, size_t len)
 struct stack {
 	enum trace_sequence seq;
 	uint64_t time_ns, weight;
+	uint64_t taken_ns; /* when the stack was as it says */
 	uint32_t tgid, tid;
 	uint16_t cpu;
 	struct wait_frames user, kernel;
@@ -67,8 +68,8 @@ static int write_stack(struct offcpu_encoder *enc, const struct stack *st, unsig
 	size_t n = 0;
 
 	for (unsigned i = st->user.n; i-- > 0;) {
-		struct location *loc = process_table_locate(enc->env.processes, st->tgid,
-							    st->user.ips[i] - (i > 0));
+		struct location *loc = process_table_locate(
+			enc->env.processes, st->tgid, st->user.ips[i] - (i > 0), st->taken_ns);
 
 		if (!loc || !(frames[n++] = trace_intern_frame(w, st->seq, loc)))
 			return -ENOMEM;
@@ -81,7 +82,8 @@ static int write_stack(struct offcpu_encoder *enc, const struct stack *st, unsig
 			return -ENOMEM;
 	}
 	if (n == 0) { /* a sample has a stack: an unknown one */
-		struct location *loc = process_table_locate(enc->env.processes, st->tgid, 0);
+		struct location *loc =
+			process_table_locate(enc->env.processes, st->tgid, 0, st->taken_ns);
 
 		if (!loc || !(frames[n++] = trace_intern_frame(w, st->seq, loc)))
 			return -ENOMEM;
@@ -106,6 +108,7 @@ static int write_samples(struct offcpu_encoder *enc, const struct offcpu_wait *w
 	struct stack sleeper = {
 		.seq = SEQ_OFFCPU,
 		.time_ns = w->end_ns,
+		.taken_ns = w->begin_ns,
 		.weight = w->end_ns - w->begin_ns,
 		.tgid = hdr->tgid,
 		.tid = hdr->tid,
@@ -116,6 +119,7 @@ static int write_samples(struct offcpu_encoder *enc, const struct offcpu_wait *w
 	struct stack waker = {
 		.seq = SEQ_WAKERS,
 		.time_ns = w->woken_ns,
+		.taken_ns = w->woken_ns,
 		.weight = w->woken_ns - w->begin_ns,
 		.tgid = hdr->peer_tgid,
 		.tid = hdr->peer_tid,
