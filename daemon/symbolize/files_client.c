@@ -332,6 +332,22 @@ static void start_worker(struct files_client *c)
 
 /* ---- requests and answers ---- */
 
+/* The descriptors go along in the order of their bits. */
+static void attach(struct msghdr *msg, void *control, const int *fds, size_t n)
+{
+	struct cmsghdr *cmsg;
+
+	if (n == 0)
+		return;
+	msg->msg_control = control;
+	msg->msg_controllen = CMSG_SPACE(n * sizeof(int));
+	cmsg = CMSG_FIRSTHDR(msg);
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(cmsg), fds, n * sizeof(int));
+}
+
 static int send_batch(struct files_client *c, struct files_batch *b)
 {
 	struct files_request req = {
@@ -344,24 +360,22 @@ static int send_batch(struct files_client *c, struct files_batch *b)
 		struct cmsghdr align;
 		char bytes[CMSG_SPACE(FILES_MAX_FDS * sizeof(int))];
 	} control = { 0 };
-	const int fds[FILES_MAX_FDS] = { b->fd, b->out_fd };
-	const size_t fds_len = (b->kind == FILES_TABLE ? 2 : 1) * sizeof(int);
 	struct iovec iov = { .iov_base = &req };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fds[FILES_MAX_FDS];
+	size_t n_fds = 0;
 
 	iov.iov_len = files_request_len(&req);
 	memcpy(req.offsets, b->offsets, iov.iov_len - offsetof(struct files_request, offsets));
 	if (b->fd >= 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_SPACE(fds_len);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(fds_len);
-		memcpy(CMSG_DATA(cmsg), fds, fds_len);
+		req.fds |= FILES_FD_MAIN;
+		fds[n_fds++] = b->fd;
 	}
+	if (b->second_fd >= 0) {
+		req.fds |= FILES_FD_SECOND;
+		fds[n_fds++] = b->second_fd;
+	}
+	attach(&msg, &control, fds, n_fds);
 	if (sendmsg(c->sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		return -errno;
 	b->seq = c->next_seq++;
@@ -382,11 +396,18 @@ static void send_waiting(struct files_client *c)
 	}
 }
 
+/* Of lines at least one, or asking for the rest would not end. */
+static bool has_as_many(const struct files_batch *b, const struct files_reply_head *head)
+{
+	if (head->status != FILES_OK || b->kind == FILES_DEBUG)
+		return head->n == 0;
+	return b->kind == FILES_LINES ? head->n > 0 && head->n <= b->n : head->n == b->n;
+}
+
 static bool answers(const struct files_batch *b, const struct files_reply *reply)
 {
 	return b && reply->head.seq == b->seq && reply->head.file_id == b->file_id &&
-	       reply->head.kind == b->kind &&
-	       (reply->head.status != FILES_OK || reply->head.n == b->n);
+	       reply->head.kind == b->kind && has_as_many(b, &reply->head);
 }
 
 /* False: this is no answer to what we asked. */
@@ -507,7 +528,6 @@ void files_client_submit(struct files_client *c, struct files_batch *batch)
 		finish(c, batch, FILES_RESULT_NO_WORKER, NULL);
 		return;
 	}
-	batch->n_kills = 0;
 	TAILQ_INSERT_TAIL(&c->waiting, batch, link);
 	c->n_waiting++;
 	send_waiting(c);

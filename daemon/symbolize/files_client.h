@@ -3,7 +3,7 @@
  * files_client.h - the daemon's end of the worker: requests go out, answers
  * come in, and when the worker dies or hangs the file that did it is named.
  *
- * Never waits. Knows batches of offsets, not modules or locations.
+ * Never waits. Knows questions about files, not modules or locations.
  */
 #ifndef FILES_CLIENT_H
 #define FILES_CLIENT_H
@@ -23,17 +23,17 @@ struct files_client;
 struct files_batch {
 	TAILQ_ENTRY(files_batch) link;
 	uint64_t file_id;
-	int fd;	    /* -1: perhaps the worker still has the file */
-	int out_fd; /* FILES_TABLE: a memfd to write it to */
 	enum files_kind kind;
+	int fd;	       /* -1: perhaps the worker still has the file */
+	int second_fd; /* what goes with it (FILES_FD_SECOND), or -1 */
 	uint32_t n;
 	union {
 		uint64_t offsets[FILES_BATCH_MAX];
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 	};
-	/* the client's: */
-	uint32_t seq;
+	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;
+	uint32_t seq; /* the client's */
 };
 
 enum files_result {

@@ -4,19 +4,26 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 size_t files_request_len(const struct files_request *req)
 {
 	size_t head_len = offsetof(struct files_request, offsets);
 
-	if (req->kind == FILES_NAMES && req->n <= FILES_BATCH_MAX)
-		return head_len + req->n * sizeof(req->offsets[0]);
-	if (req->kind == FILES_OBJECTS && req->n <= FILES_OBJECTS_MAX)
-		return head_len + req->n * sizeof(req->objects[0]);
-	if (req->kind == FILES_TABLE && req->n == 0)
-		return head_len;
-	return 0;
+	switch (req->kind) {
+	case FILES_NAMES:
+	case FILES_LINES:
+		return req->n <= FILES_BATCH_MAX ? head_len + req->n * sizeof(req->offsets[0]) : 0;
+	case FILES_OBJECTS:
+		return req->n <= FILES_OBJECTS_MAX ? head_len + req->n * sizeof(req->objects[0])
+						   : 0;
+	case FILES_TABLE:
+	case FILES_DEBUG:
+		return req->n == 0 ? head_len : 0;
+	default:
+		return 0;
+	}
 }
 
 static void put(struct files_writer *w, const void *data, size_t len)
@@ -43,12 +50,73 @@ void files_reply_objects(struct files_writer *w, const struct files_objects *obj
 	put(w, objects, sizeof(*objects));
 }
 
+void files_reply_debug(struct files_writer *w, const struct files_debug *debug)
+{
+	put(w, debug, sizeof(*debug));
+}
+
+bool files_reply_lines(struct files_writer *w, const struct files_frame *frames, size_t n)
+{
+	struct files_lines_head head = { .n_frames = (uint16_t)n };
+	size_t len = sizeof(head);
+
+	for (size_t i = 0; i < n; i++)
+		len += sizeof(struct files_frame_head) + frames[i].function_len +
+		       frames[i].source_len;
+	if (len > sizeof(w->bytes) - w->len)
+		return false;
+	put(w, &head, sizeof(head));
+	for (size_t i = 0; i < n; i++) {
+		const struct files_frame *f = &frames[i];
+		struct files_frame_head h = { .line = f->line,
+					      .function_len = (uint16_t)f->function_len,
+					      .source_len = (uint16_t)f->source_len };
+
+		put(w, &h, sizeof(h));
+		put(w, f->function, f->function_len);
+		put(w, f->source, f->source_len);
+	}
+	return true;
+}
+
+static void skip(struct files_reply *reply, void *dst, size_t len)
+{
+	if (dst)
+		memcpy(dst, reply->entries, len);
+	reply->entries += len;
+	reply->len -= len;
+}
+
+void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret)
+{
+	memcpy(ret, reply->entries, sizeof(*ret));
+}
+
+size_t files_reply_next_lines(struct files_reply *reply, struct files_frame ret[FILES_FRAMES_MAX])
+{
+	struct files_lines_head head;
+
+	skip(reply, &head, sizeof(head));
+	for (size_t i = 0; i < head.n_frames; i++) {
+		struct files_frame_head h;
+
+		skip(reply, &h, sizeof(h));
+		ret[i] = (struct files_frame){ .function = (const char *)reply->entries,
+					       .function_len = h.function_len,
+					       .source = (const char *)reply->entries +
+							 h.function_len,
+					       .source_len = h.source_len,
+					       .line = h.line };
+		skip(reply, NULL, (size_t)h.function_len + h.source_len);
+	}
+	return head.n_frames;
+}
+
 void files_reply_next(struct files_reply *reply, struct files_entry *ret)
 {
-	memcpy(&ret->head, reply->entries, sizeof(ret->head));
-	ret->name = (const char *)reply->entries + sizeof(ret->head);
-	reply->entries += sizeof(ret->head) + ret->head.name_len;
-	reply->len -= sizeof(ret->head) + ret->head.name_len;
+	skip(reply, &ret->head, sizeof(ret->head));
+	ret->name = (const char *)reply->entries;
+	skip(reply, NULL, ret->head.name_len);
 }
 
 static bool all_zero(const uint8_t *p, size_t n)
@@ -64,8 +132,8 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_TABLE || (h->kind == FILES_TABLE && h->n > 0) ||
-	    (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX))
+	if (h->kind > FILES_LINES || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
+	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG) && h->n > 0))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;
@@ -108,10 +176,105 @@ static bool read_objects(const uint8_t *p, size_t len, struct files_objects *ret
 	return objects_valid(ret);
 }
 
+/* A string that ends, and nothing behind it. */
+static bool string_valid(const char *s, size_t size)
+{
+	size_t len = strnlen(s, size);
+
+	return len < size && all_zero((const uint8_t *)s + len, size - len);
+}
+
+static bool id_valid(const uint8_t *id, size_t len)
+{
+	return (len == 0 || len >= BUILD_ID_MIN) && len <= BUILD_ID_MAX &&
+	       all_zero(id + len, BUILD_ID_MAX - len);
+}
+
+/* Booleans too are bytes until they are known to be 0 or 1. */
+static bool debug_valid(const uint8_t *p, size_t len)
+{
+	uint8_t has_symbols, has_lines;
+	struct files_debug d;
+
+	if (len != sizeof(d))
+		return false;
+	memcpy(&has_symbols, p + offsetof(struct files_debug, info.has_symbols), 1);
+	memcpy(&has_lines, p + offsetof(struct files_debug, info.has_lines), 1);
+	if (has_symbols > 1 || has_lines > 1)
+		return false;
+	memcpy(&d, p, sizeof(d));
+	return d.fits <= 1 && string_valid(d.info.link, sizeof(d.info.link)) &&
+	       string_valid(d.info.alt, sizeof(d.info.alt)) &&
+	       id_valid(d.info.build_id, d.info.build_id_len) &&
+	       id_valid(d.info.alt_build_id, d.info.alt_build_id_len);
+}
+
+static bool frame_valid(const uint8_t *p, size_t len, size_t *ret_len)
+{
+	struct files_frame_head h;
+
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, p, sizeof(h));
+	if (h.function_len > DEMANGLE_MAX || h.source_len > FILES_SOURCE_MAX)
+		return false;
+	*ret_len = sizeof(h) + h.function_len + h.source_len;
+	return *ret_len <= len && !memchr(p + sizeof(h), 0, *ret_len - sizeof(h));
+}
+
+static bool lines_valid(const uint8_t *p, size_t len, size_t *ret_len)
+{
+	struct files_lines_head h;
+	size_t at = sizeof(h), n;
+
+	if (len < sizeof(h))
+		return false;
+	memcpy(&h, p, sizeof(h));
+	if (h.n_frames > FILES_FRAMES_MAX || !all_zero(h.zero, sizeof(h.zero)))
+		return false;
+	for (size_t i = 0; i < h.n_frames; i++) {
+		if (!frame_valid(p + at, len - at, &n))
+			return false;
+		at += n;
+	}
+	*ret_len = at;
+	return true;
+}
+
+typedef bool entry_valid_fn(const uint8_t *p, size_t len, size_t *ret_len);
+
+static bool all_valid(const struct files_reply *reply, entry_valid_fn *valid)
+{
+	size_t off = 0, n;
+
+	for (uint32_t i = 0; i < reply->head.n; i++) {
+		if (!valid(reply->entries + off, reply->len - off, &n))
+			return false;
+		off += n;
+	}
+	return off == reply->len;
+}
+
+/* What follows the head. */
+static bool content_valid(struct files_reply *reply)
+{
+	if (reply->head.status != FILES_OK)
+		return reply->len == 0;
+	switch (reply->head.kind) {
+	case FILES_OBJECTS:
+		return read_objects(reply->entries, reply->len, &reply->objects);
+	case FILES_DEBUG:
+		return debug_valid(reply->entries, reply->len);
+	case FILES_LINES:
+		return all_valid(reply, lines_valid);
+	default:
+		return all_valid(reply, entry_valid);
+	}
+}
+
 int files_reply_decode(const void *msg, size_t len, struct files_reply *ret)
 {
 	struct files_reply reply;
-	size_t off = 0, n;
 
 	if (len < sizeof(reply.head))
 		return -EBADMSG;
@@ -120,19 +283,7 @@ int files_reply_decode(const void *msg, size_t len, struct files_reply *ret)
 		return -EBADMSG;
 	reply.entries = (const uint8_t *)msg + sizeof(reply.head);
 	reply.len = len - sizeof(reply.head);
-	if (reply.head.kind == FILES_OBJECTS && reply.head.status == FILES_OK) {
-		if (!read_objects(reply.entries, reply.len, &reply.objects))
-			return -EBADMSG;
-		reply.len = 0;
-		*ret = reply;
-		return 0;
-	}
-	for (uint32_t i = 0; i < reply.head.n; i++) {
-		if (!entry_valid(reply.entries + off, reply.len - off, &n))
-			return -EBADMSG;
-		off += n;
-	}
-	if (off != reply.len)
+	if (!content_valid(&reply))
 		return -EBADMSG;
 	*ret = reply;
 	return 0;

@@ -3,11 +3,11 @@
  * files_protocol.h - what the daemon and its worker say to each other.
  *
  * One request, one reply, in order, each one message of a SOCK_SEQPACKET socket
- * pair, in the byte order of the machine. A request carries the file as a
- * descriptor, so the worker need not remember anything: what it has kept only
- * saves time. One that makes unwind tables gets a second descriptor, a memfd to
- * write the table to, and no offsets. The worker reads hostile files and may have been taken over:
- * the daemon checks each reply as a whole before it looks inside.
+ * pair, in the byte order of the machine. A request carries the files as
+ * descriptors, so the worker need not remember anything: what it has kept only
+ * saves time. Who makes unwind tables gets as second descriptor a memfd
+ * to write the table to, and no offsets. The worker reads hostile files and may have been taken
+ * over: the daemon checks each reply as a whole before it looks inside.
  */
 #ifndef FILES_PROTOCOL_H
 #define FILES_PROTOCOL_H
@@ -18,10 +18,12 @@
 #include <sys/types.h>
 
 #include "demangle.h"
+#include "elf_debug.h"
 #include "symbolizer.h"
 
-#define FILES_BATCH_MAX	  64 /* offsets in one request */
-#define FILES_MAX_FDS	  2  /* descriptors with it */
+#define FILES_BATCH_MAX	  64  /* offsets in one request */
+#define FILES_SOURCE_MAX  512 /* bytes of a source file's path; of a longer one the end */
+#define FILES_FRAMES_MAX  16  /* functions at one place; the outermost ones of more */
 #define FILES_REQUEST_MAX sizeof(struct files_request)
 #define FILES_REPLY_MAX                    \
 	(sizeof(struct files_reply_head) + \
@@ -35,7 +37,20 @@ enum files_kind {
 	FILES_NAMES = 0,   /* what is the function at these offsets called? */
 	FILES_OBJECTS = 1, /* where are these variables, and what is in them at first? */
 	FILES_TABLE = 2,   /* make the unwind table */
+	FILES_DEBUG = 3,   /* what does the file say about its debug files? */
+	FILES_LINES = 4,   /* which functions and lines are at these addresses (rel_pc)? */
 };
+
+/* Which descriptors come along, in this order. */
+enum files_fds {
+	FILES_FD_MAIN = 1, /* the file; for lines the one with the DWARF */
+	/*
+	 * NAMES, DEBUG: its debug file, or what may be it; LINES: the file that it shares
+	 * with others; TABLE: a memfd to write it to
+	 */
+	FILES_FD_SECOND = 2,
+};
+#define FILES_MAX_FDS 2
 
 /* Sent without the offsets that are not used. */
 struct files_request {
@@ -43,16 +58,16 @@ struct files_request {
 	uint32_t seq;
 	uint32_t n;    /* offsets, or variables */
 	uint32_t kind; /* enum files_kind */
-	uint32_t zero;
+	uint32_t fds;  /* enum files_fds, or-ed */
 	union {
-		uint64_t offsets[FILES_BATCH_MAX]; /* in the file */
+		uint64_t offsets[FILES_BATCH_MAX]; /* in the file; of LINES addresses */
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 	};
 };
 
 enum files_status {
 	FILES_READY = 1,     /* the worker's first message, with nothing in it */
-	FILES_OK = 2,	     /* one entry for each offset */
+	FILES_OK = 2,	     /* one entry for each offset; of LINES as many as there is room for */
 	FILES_BROKEN = 3,    /* not a file that can be read; no entries */
 	FILES_GONE = 4,	     /* came without a descriptor, and is not kept; no entries */
 	FILES_TOO_LARGE = 5, /* beyond what the worker may use; no entries */
@@ -94,7 +109,27 @@ struct files_objects {
 	struct files_object objects[FILES_OBJECTS_MAX];
 };
 
+/* The answer to DEBUG, instead of entries; names are ended and filled up by zeroes. */
+struct files_debug {
+	struct elf_debug info; /* of the debug file, if that came along and fits */
+	uint8_t fits;
+};
+
+/* An entry of LINES; so many frames follow, the innermost one first. */
+struct files_lines_head {
+	uint16_t n_frames;
+	uint8_t zero[6];
+};
+
+/* The two strings follow, without a NUL. */
+struct files_frame_head {
+	uint32_t line; /* 0: not known */
+	uint16_t function_len, source_len;
+};
+
 _Static_assert(sizeof(struct files_reply_head) == 64, "no holes");
+_Static_assert(sizeof(struct files_lines_head) == 8, "no holes");
+_Static_assert(sizeof(struct files_frame_head) == 8, "no holes");
 _Static_assert(sizeof(struct files_objects) == 24 + FILES_OBJECTS_MAX * (16 + FILES_OBJECT_BYTES),
 	       "no holes");
 _Static_assert(sizeof(struct files_entry_head) == 24, "no holes");
@@ -115,6 +150,16 @@ void files_reply_add(struct files_writer *w, const struct files_entry_head *entr
 		     const char *name);
 void files_reply_objects(struct files_writer *w, const struct files_objects *objects);
 
+struct files_frame {
+	const char *function, *source; /* no NUL at their ends */
+	size_t function_len, source_len;
+	uint32_t line;
+};
+
+void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
+/* False, and nothing is written: it would not fit. */
+bool files_reply_lines(struct files_writer *w, const struct files_frame *frames, size_t n);
+
 /* ---- daemon ---- */
 
 struct files_reply {
@@ -134,7 +179,10 @@ struct files_entry {
  * flags, a build id or name that cannot be.
  */
 int files_reply_decode(const void *msg, size_t len, struct files_reply *ret);
-/* The entries one after the other, head.n times. */
+/* The entries of NAMES one after the other, head.n times. */
 void files_reply_next(struct files_reply *reply, struct files_entry *ret);
+void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret);
+/* The entries of LINES, head.n times. Returns how many frames it has. */
+size_t files_reply_next_lines(struct files_reply *reply, struct files_frame ret[FILES_FRAMES_MAX]);
 
 #endif

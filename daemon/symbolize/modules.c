@@ -92,6 +92,8 @@ static void free_module(struct code_module *m)
 {
 	modules_close(m);
 	free(m->pub.path);
+	free(m->debug.link);
+	free(m->debug.alt);
 	free(m->key);
 	free(m);
 }

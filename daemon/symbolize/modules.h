@@ -22,6 +22,22 @@ struct modules;
 
 enum module_type { MODULE_FILE, MODULE_PSEUDO, MODULE_KERNEL };
 
+/* Where the DWARF of a file is. */
+enum module_dwarf { DWARF_NONE, DWARF_OWN, DWARF_IN_DEBUG_FILE };
+
+/* What is known about the symbols that are elsewhere (symbolizer_debug.c). */
+struct module_debug {
+	/* skipped: there was no worker to ask, and the names will not come either */
+	enum { DEBUG_NOT_ASKED, DEBUG_ASKED, DEBUG_KNOWN, DEBUG_SKIPPED } state;
+	unsigned place; /* of the debug file that fits, or of the one being tried; 0: none */
+	enum module_dwarf dwarf;
+	char *link, *alt; /* as in struct elf_debug; NULL: none */
+	uint8_t alt_build_id[BUILD_ID_MAX];
+	uint8_t alt_build_id_len;
+	unsigned n_kills;  /* of workers, over the last question */
+	bool lines_failed; /* reading its DWARF cost a worker, or cannot be done */
+};
+
 struct code_module {
 	struct module pub; /* first */
 	struct modules *owner;
@@ -40,7 +56,10 @@ struct code_module {
 	/* the symbolizer's queue: what is to be asked about this file */
 	unsigned n_busy; /* waiting or asked: the descriptor stays open */
 	struct location_list waiting;
+	bool is_queued; /* has its turn when others have had theirs */
 	TAILQ_ENTRY(code_module) work_link;
+
+	struct module_debug debug;
 };
 
 TAILQ_HEAD(module_list, code_module);

@@ -4,7 +4,8 @@
  *
  * Locations live in location_store.c, files in modules.c, the worker behind
  * files_client.c, the kernel's symbols in kallsyms.c. Here is what joins them:
- * the queue of locations that wait for the worker's answer.
+ * the queue of locations that wait for the worker's answer. Where the symbols of
+ * a stripped file are is found out before (symbolizer_debug.c).
  */
 #include "symbolizer.h"
 
@@ -21,12 +22,8 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/text.h"
-#include "files_client.h"
-#include "kallsyms.h"
-#include "location_store.h"
-#include "modules.h"
+#include "symbolizer_impl.h"
 
 #define KALLSYMS_PATH "/proc/kallsyms"
 
@@ -42,42 +39,8 @@
 #define MAX_BASENAME 255 /* bytes, NAME_MAX */
 #define MAX_VDSO     (64u << 10)
 
-/* Stacks of the kernel meet in few places; a power of two. */
-#define RECENT_KERNEL 4096
 /* An address without a name is asked for again after this: kallsyms may have grown. */
 #define RECENT_NS (60 * NS_PER_SEC)
-
-struct symbolizer {
-	struct modules *modules;
-	struct location_store *locations;
-	struct files_client *client;
-
-	struct module_list work; /* modules with waiting locations, next one first */
-	size_t n_waiting;
-	bool is_asking;
-
-	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
-	bool kallsyms_tried;
-	struct code_module *kernel, *vdso;
-
-	/* Kernel addresses asked for lately; each location is held. */
-	struct {
-		uint64_t addr;
-		struct location *loc;
-	} recent[RECENT_KERNEL];
-	uint64_t recent_ns; /* of the last time it was emptied */
-
-	uint64_t n_files_failed, n_over_cap;
-};
-
-/* What was asked in one batch, and for whom. */
-struct question {
-	struct files_batch batch; /* first */
-	struct code_module *module;
-	struct location_entry *locations[FILES_BATCH_MAX];
-	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
-	void *objects_ctx;
-};
 
 static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
 		    struct files_reply *reply);
@@ -96,6 +59,9 @@ int symbolizer_new(struct symbolizer **ret)
 	if (!sym)
 		return -ENOMEM;
 	TAILQ_INIT(&sym->work);
+	/* Without it stripped programs have the names that they still have themselves. */
+	if (debug_files_new("/", &sym->debug_files) < 0)
+		sym->debug_files = NULL;
 	r = modules_new(&sym->modules);
 	if (r == 0)
 		r = location_store_new(on_location_gone, sym, &sym->locations);
@@ -259,7 +225,16 @@ static void give_up_waiting(struct symbolizer *sym, struct code_module *m)
 		m->n_busy--;
 		location_release(&e->pub);
 	}
-	TAILQ_REMOVE(&sym->work, m, work_link);
+	if (m->is_queued)
+		TAILQ_REMOVE(&sym->work, m, work_link);
+	m->is_queued = false;
+}
+
+void symbolizer_enqueue(struct symbolizer *sym, struct code_module *m)
+{
+	if (!m->is_queued)
+		TAILQ_INSERT_TAIL(&sym->work, m, work_link);
+	m->is_queued = true;
 }
 
 /* Asks about up to a batch of what waits for the next module. False: out of memory. */
@@ -273,23 +248,32 @@ static bool ask_next(struct symbolizer *sym)
 		give_up_waiting(sym, m);
 		return false;
 	}
+	TAILQ_REMOVE(&sym->work, m, work_link);
+	m->is_queued = false;
 	modules_touch(m);
+	if (symbolizer_ask_debug(sym, m)) { /* it comes back here when that is known */
+		free(q);
+		return true;
+	}
 	q->module = m;
+	q->batch.kind = FILES_NAMES;
 	q->batch.file_id = m->pub.id;
 	q->batch.fd = m->fd;
+	q->batch.second_fd = symbolizer_open_debug(sym, m);
+	q->batch.n_kills = m->debug.n_kills;
+	m->debug.n_kills = 0;
 	while (q->batch.n < FILES_BATCH_MAX && (e = take_waiting(sym, m))) {
 		q->locations[q->batch.n] = e;
 		q->batch.offsets[q->batch.n++] = e->key;
 	}
-	TAILQ_REMOVE(&sym->work, m, work_link);
 	if (!TAILQ_EMPTY(&m->waiting))
-		TAILQ_INSERT_TAIL(&sym->work, m, work_link);
+		symbolizer_enqueue(sym, m);
 	files_client_submit(sym->client, &q->batch);
 	return true;
 }
 
 /* Also comes here again from on_done() when a batch is done at once. */
-static void ask(struct symbolizer *sym)
+void symbolizer_ask(struct symbolizer *sym)
 {
 	if (sym->is_asking)
 		return;
@@ -300,8 +284,8 @@ static void ask(struct symbolizer *sym)
 	sym->is_asking = false;
 }
 
-static void fail_module(struct symbolizer *sym, struct code_module *m, enum log_level level,
-			const char *why)
+void symbolizer_fail_module(struct symbolizer *sym, struct code_module *m, enum log_level level,
+			    const char *why)
 {
 	char path[256];
 
@@ -337,6 +321,62 @@ static void take_names(struct question *q, struct files_reply *reply)
 	}
 }
 
+/* The debug file may be to blame: once more without it. */
+static void ask_again(struct symbolizer *sym, struct question *q)
+{
+	struct code_module *m = q->module;
+
+	m->debug.place = 0;
+	for (uint32_t i = 0; i < q->batch.n; i++)
+		TAILQ_INSERT_TAIL(&m->waiting, q->locations[i], link);
+	sym->n_waiting += q->batch.n;
+	symbolizer_enqueue(sym, m);
+}
+
+static void names_done(struct symbolizer *sym, struct question *q, enum files_result result,
+		       struct files_reply *reply)
+{
+	struct code_module *m = q->module;
+
+	if (result == FILES_RESULT_KILLER && q->batch.second_fd >= 0 && !m->is_failed) {
+		ask_again(sym, q);
+		return;
+	}
+	if (result == FILES_RESULT_OK)
+		take_names(q, reply);
+	else if (result == FILES_RESULT_BROKEN)
+		symbolizer_fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
+	else if (result == FILES_RESULT_KILLER)
+		symbolizer_fail_module(sym, m, LOG_LEVEL_WARN,
+				       "the worker that read it died or hung");
+
+	if (m->debug.state == DEBUG_SKIPPED)
+		m->debug.state = DEBUG_NOT_ASKED;
+
+	for (uint32_t i = 0; i < q->batch.n; i++) {
+		struct location_entry *e = q->locations[i];
+
+		if (!e->pub.ready)
+			name_by_offset(e, e->key);
+		location_release(&e->pub);
+	}
+	m->n_busy -= q->batch.n;
+}
+
+static void objects_done(struct symbolizer *sym, struct question *q, enum files_result result,
+			 struct files_reply *reply)
+{
+	struct code_module *m = q->module;
+
+	q->objects_fn(q->objects_ctx, &m->pub, result == FILES_RESULT_OK ? &reply->objects : NULL);
+	if (result == FILES_RESULT_BROKEN)
+		symbolizer_fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
+	else if (result == FILES_RESULT_KILLER)
+		symbolizer_fail_module(sym, m, LOG_LEVEL_WARN,
+				       "the worker that read it died or hung");
+	m->n_busy--;
+}
+
 static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
 		    struct files_reply *reply)
 {
@@ -344,31 +384,18 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 	struct question *q = (struct question *)batch;
 	struct code_module *m = q->module;
 
-	if (batch->kind == FILES_OBJECTS) {
-		q->objects_fn(q->objects_ctx, &m->pub,
-			      result == FILES_RESULT_OK ? &reply->objects : NULL);
-		m->n_busy--;
-		batch->n = 0;
-	} else if (result == FILES_RESULT_OK) {
-		take_names(q, reply);
-	}
-	if (result == FILES_RESULT_BROKEN)
-		fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
-	else if (result == FILES_RESULT_KILLER)
-		fail_module(sym, m, LOG_LEVEL_WARN, "the worker that read it died or hung");
-
-	for (uint32_t i = 0; i < batch->n; i++) {
-		struct location_entry *e = q->locations[i];
-
-		if (!e->pub.ready)
-			name_by_offset(e, e->key);
-		location_release(&e->pub);
-	}
-	m->n_busy -= batch->n;
+	if (batch->kind == FILES_DEBUG)
+		symbolizer_debug_done(sym, q, result, reply);
+	else if (batch->kind == FILES_OBJECTS)
+		objects_done(sym, q, result, reply);
+	else
+		names_done(sym, q, result, reply);
+	if (batch->second_fd >= 0)
+		close(batch->second_fd);
 	if (m->is_failed && m->n_busy == 0)
 		modules_close(m);
 	free(q);
-	ask(sym);
+	symbolizer_ask(sym);
 }
 
 void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const char *const *names,
@@ -389,6 +416,7 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 	q->batch.kind = FILES_OBJECTS;
 	q->batch.file_id = m->pub.id;
 	q->batch.fd = m->fd;
+	q->batch.second_fd = -1;
 	for (; q->batch.n < n && q->batch.n < FILES_OBJECTS_MAX; q->batch.n++)
 		snprintf(q->batch.objects[q->batch.n], FILES_OBJECT_NAME_MAX, "%s",
 			 names[q->batch.n]);
@@ -398,13 +426,13 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 
 static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct location_entry *e)
 {
-	if (TAILQ_EMPTY(&m->waiting))
-		TAILQ_INSERT_TAIL(&sym->work, m, work_link);
+	if (m->debug.state != DEBUG_ASKED)
+		symbolizer_enqueue(sym, m);
 	location_hold(&e->pub);
 	TAILQ_INSERT_TAIL(&m->waiting, e, link);
 	m->n_busy++;
 	sym->n_waiting++;
-	ask(sym);
+	symbolizer_ask(sym);
 }
 
 /* ---- locations ---- */
@@ -544,7 +572,7 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 	bool crowded;
 
 	files_client_collect(sym->client, now_ns);
-	ask(sym);
+	symbolizer_ask(sym);
 	if (now_ns > sym->recent_ns + RECENT_NS)
 		forget_recent(sym);
 	crowded = modules_collect(sym->modules, now_ns);
@@ -572,5 +600,6 @@ void symbolizer_free(struct symbolizer *sym)
 	location_store_free(sym->locations);
 	modules_free(sym->modules);
 	kallsyms_free(sym->kallsyms);
+	debug_files_free(sym->debug_files);
 	free(sym);
 }

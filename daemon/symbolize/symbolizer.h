@@ -59,6 +59,8 @@ int symbolizer_new(struct symbolizer **ret);
 /* From here on answers arrive; the worker is restarted when it dies. */
 int symbolizer_start(struct symbolizer *sym, struct event_loop *loop);
 void symbolizer_free(struct symbolizer *sym);
+/* Looks for debug files below `root` in place of "/": for tests. */
+int symbolizer_set_root(struct symbolizer *sym, const char *root);
 /* To leave it out of traces. Another one after each restart; 0: none now. */
 pid_t symbolizer_worker_pid(const struct symbolizer *sym);
 

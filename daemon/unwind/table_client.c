@@ -99,8 +99,8 @@ static void finish(struct table_client *c, struct request *rq, enum table_result
 {
 	uint64_t id = rq->batch.file_id;
 
-	if (rq->batch.out_fd >= 0)
-		close(rq->batch.out_fd);
+	if (rq->batch.second_fd >= 0)
+		close(rq->batch.second_fd);
 	free(rq);
 	c->n_waiting--;
 	c->done(c->ctx, id, result, block);
@@ -109,7 +109,7 @@ static void finish(struct table_client *c, struct request *rq, enum table_result
 static enum table_result take_answer(struct table_client *c, struct request *rq,
 				     struct table_block **ret)
 {
-	int r = take_block(rq->batch.out_fd, ret);
+	int r = take_block(rq->batch.second_fd, ret);
 
 	if (r == 0)
 		return TABLE_OK;
@@ -153,8 +153,8 @@ static struct request *take_next(struct table_client *c)
 
 static void send_request(struct table_client *c, struct request *rq)
 {
-	rq->batch.out_fd = memfd_create("unwind-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (rq->batch.out_fd < 0) {
+	rq->batch.second_fd = memfd_create("unwind-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (rq->batch.second_fd < 0) {
 		finish(c, rq, TABLE_NO_WORKER, NULL);
 		return;
 	}
@@ -224,7 +224,7 @@ int table_client_submit(struct table_client *c, uint64_t id, int fd, bool urgent
 	rq->batch.file_id = id;
 	rq->batch.kind = FILES_TABLE;
 	rq->batch.fd = fd;
-	rq->batch.out_fd = -1;
+	rq->batch.second_fd = -1;
 	c->n_waiting++;
 	TAILQ_INSERT_TAIL(urgent ? &c->urgent : &c->others, rq, link);
 	send_waiting(c);

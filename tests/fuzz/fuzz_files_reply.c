@@ -8,6 +8,50 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_string(const char *s, size_t len, size_t max, const char *end)
+{
+	if (len > max || s > end || len > (size_t)(end - s) || memchr(s, 0, len))
+		abort();
+}
+
+static void read_names(struct files_reply *reply, const char *end)
+{
+	for (uint32_t i = 0; i < reply->head.n; i++) {
+		struct files_entry e;
+
+		files_reply_next(reply, &e);
+		check_string(e.name, e.head.name_len, DEMANGLE_MAX, end);
+	}
+	if (reply->len != 0)
+		abort();
+}
+
+static void read_lines(struct files_reply *reply, const char *end)
+{
+	for (uint32_t i = 0; i < reply->head.n; i++) {
+		struct files_frame frames[FILES_FRAMES_MAX];
+		size_t n = files_reply_next_lines(reply, frames);
+
+		for (size_t j = 0; j < n; j++) {
+			check_string(frames[j].function, frames[j].function_len, DEMANGLE_MAX, end);
+			check_string(frames[j].source, frames[j].source_len, FILES_SOURCE_MAX, end);
+		}
+	}
+	if (reply->len != 0)
+		abort();
+}
+
+static void read_debug(const struct files_reply *reply)
+{
+	struct files_debug d;
+
+	files_reply_get_debug(reply, &d);
+	if (!memchr(d.info.link, 0, sizeof(d.info.link)) ||
+	    !memchr(d.info.alt, 0, sizeof(d.info.alt)) || d.info.build_id_len > BUILD_ID_MAX ||
+	    d.info.alt_build_id_len > BUILD_ID_MAX)
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct files_reply reply;
@@ -17,18 +61,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (size > FILES_REPLY_MAX || reply.head.n > FILES_BATCH_MAX)
 		abort();
-	for (uint32_t i = 0; i < reply.head.n; i++) {
-		struct files_entry e;
-		char name[DEMANGLE_MAX];
-
-		files_reply_next(&reply, &e);
-		if (e.name > end || e.head.name_len > end - e.name)
-			abort();
-		memcpy(name, e.name, e.head.name_len);
-		if (memchr(name, 0, e.head.name_len))
-			abort();
-	}
-	if (reply.len != 0)
-		abort();
+	if (reply.head.status != FILES_OK)
+		return 0;
+	if (reply.head.kind == FILES_NAMES)
+		read_names(&reply, end);
+	else if (reply.head.kind == FILES_LINES)
+		read_lines(&reply, end);
+	else if (reply.head.kind == FILES_DEBUG)
+		read_debug(&reply);
 	return 0;
 }

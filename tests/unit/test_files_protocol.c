@@ -351,6 +351,220 @@ START_TEST(a_request_is_as_long_as_what_it_asks_for)
 }
 END_TEST
 
+/* ---- debug files ---- */
+
+static struct files_debug debug;
+
+static int decode_debug(struct files_reply *ret)
+{
+	struct files_reply_head h = { .file_id = 77, .kind = FILES_DEBUG, .status = FILES_OK };
+
+	files_reply_begin(&w, &h);
+	files_reply_debug(&w, &debug);
+	return decode(ret);
+}
+
+static void make_debug(void)
+{
+	debug = (struct files_debug){ .fits = 1,
+				      .info = { .has_lines = true,
+						.build_id_len = 20,
+						.build_id = "aaaabbbbccccddddeee",
+						.link = "lib.debug",
+						.alt = "../x",
+						.alt_build_id_len = 8,
+						.alt_build_id = "1234567" } };
+}
+
+START_TEST(what_a_file_says_about_its_debug_file_is_read_back)
+{
+	struct files_debug got;
+	struct files_reply r;
+
+	make_debug();
+	ck_assert_int_eq(decode_debug(&r), 0);
+	files_reply_get_debug(&r, &got);
+	ck_assert_uint_eq(got.fits, 1);
+	ck_assert(got.info.has_lines && !got.info.has_symbols);
+	ck_assert_str_eq(got.info.link, "lib.debug");
+	ck_assert_str_eq(got.info.alt, "../x");
+	ck_assert_uint_eq(got.info.alt_build_id_len, 8);
+	w.len--;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+static void no_boolean(void)
+{
+	memset(&debug.info.has_symbols, 2, 1);
+}
+
+static void fits_somehow(void)
+{
+	debug.fits = 2;
+}
+
+static void endless_link(void)
+{
+	memset(debug.info.link, 'x', sizeof(debug.info.link));
+}
+
+static void more_behind_the_link(void)
+{
+	debug.info.link[100] = 'x';
+}
+
+static void endless_alt(void)
+{
+	memset(debug.info.alt, 'x', sizeof(debug.info.alt));
+}
+
+static void short_alt_id(void)
+{
+	debug.info.alt_build_id_len = 7;
+}
+
+static void long_id(void)
+{
+	debug.info.build_id_len = BUILD_ID_MAX + 1;
+}
+
+static void more_behind_the_id(void)
+{
+	debug.info.build_id[30] = 1;
+}
+
+static void (*const debug_changes[])(void) = { no_boolean,   fits_somehow,
+					       endless_link, more_behind_the_link,
+					       endless_alt,  short_alt_id,
+					       long_id,	     more_behind_the_id };
+
+START_TEST(what_no_file_says_about_its_debug_file_is_refused)
+{
+	struct files_reply r;
+
+	make_debug();
+	debug_changes[_i]();
+	ck_assert_int_eq(decode_debug(&r), -EBADMSG);
+}
+END_TEST
+
+/* ---- lines ---- */
+
+static struct files_frame frame_of(const char *function, const char *source, uint32_t line)
+{
+	return (struct files_frame){ function, source, strlen(function), strlen(source), line };
+}
+
+static void begin_lines(uint32_t n)
+{
+	struct files_reply_head h = {
+		.file_id = 77, .n = n, .kind = FILES_LINES, .status = FILES_OK
+	};
+
+	files_reply_begin(&w, &h);
+}
+
+static void make_lines(void)
+{
+	struct files_frame frames[] = { frame_of("inner", "/src/a.h", 7), frame_of("", "", 0),
+					frame_of("outer", "/src/a.c", 12) };
+
+	begin_lines(2);
+	ck_assert(files_reply_lines(&w, frames, 3));
+	ck_assert(files_reply_lines(&w, NULL, 0));
+}
+
+START_TEST(lines_are_read_back)
+{
+	struct files_frame got[FILES_FRAMES_MAX];
+	struct files_reply r;
+
+	make_lines();
+	ck_assert_int_eq(decode(&r), 0);
+	ck_assert_uint_eq(files_reply_next_lines(&r, got), 3);
+	ck_assert_uint_eq(got[0].function_len, 5);
+	ck_assert_int_eq(memcmp(got[0].function, "inner", 5), 0);
+	ck_assert_uint_eq(got[0].source_len, 8);
+	ck_assert_int_eq(memcmp(got[0].source, "/src/a.h", 8), 0);
+	ck_assert_uint_eq(got[0].line, 7);
+	ck_assert_uint_eq(got[1].function_len + got[1].source_len, 0);
+	ck_assert_uint_eq(got[2].line, 12);
+	ck_assert_uint_eq(files_reply_next_lines(&r, got), 0);
+	ck_assert_uint_eq(r.len, 0);
+}
+END_TEST
+
+START_TEST(lines_of_any_other_length_are_refused)
+{
+	struct files_reply r;
+
+	make_lines();
+	for (size_t len = 0; len < w.len; len++) {
+		uint8_t *bytes = malloc(len ? len : 1);
+
+		ck_assert_ptr_nonnull(bytes);
+		memcpy(bytes, w.bytes, len);
+		ck_assert_int_eq(files_reply_decode(bytes, len, &r), -EBADMSG);
+		free(bytes);
+	}
+	w.bytes[w.len++] = 0;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(lines_beyond_the_caps_are_refused)
+{
+	static char text[DEMANGLE_MAX + 2];
+	struct files_frame frames[FILES_FRAMES_MAX + 1];
+	struct files_reply r;
+
+	for (size_t i = 0; i <= FILES_FRAMES_MAX; i++)
+		frames[i] = frame_of("f", "s", 1);
+	begin_lines(1);
+	ck_assert(files_reply_lines(&w, frames, FILES_FRAMES_MAX));
+	ck_assert_int_eq(decode(&r), 0);
+	begin_lines(1);
+	ck_assert(files_reply_lines(&w, frames, FILES_FRAMES_MAX + 1));
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+
+	memset(text, 'x', sizeof(text) - 1);
+	frames[0] = frame_of(text, "s", 1);
+	begin_lines(1);
+	ck_assert(files_reply_lines(&w, frames, 1));
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	text[FILES_SOURCE_MAX + 1] = '\0';
+	frames[0] = frame_of("f", text, 1);
+	begin_lines(1);
+	ck_assert(files_reply_lines(&w, frames, 1));
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	frames[0] = frame_of("f", "s", 1);
+	frames[0].source = "\0";
+	begin_lines(1);
+	ck_assert(files_reply_lines(&w, frames, 1));
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_full_reply_takes_no_more_lines)
+{
+	struct files_frame got[FILES_FRAMES_MAX], frame = frame_of("function", "source", 1);
+	struct files_reply r;
+	uint32_t n = 0;
+
+	begin_lines(FILES_BATCH_MAX);
+	while (files_reply_lines(&w, &frame, 1))
+		n++;
+	ck_assert_uint_gt(n, FILES_BATCH_MAX); /* more than are ever asked for */
+	begin_lines(FILES_BATCH_MAX);
+	for (n = 0; n < FILES_BATCH_MAX; n++)
+		ck_assert(files_reply_lines(&w, &frame, 1));
+	ck_assert_int_eq(decode(&r), 0);
+	for (n = 0; n < FILES_BATCH_MAX; n++)
+		ck_assert_uint_eq(files_reply_next_lines(&r, got), 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("files_protocol");
@@ -370,6 +584,13 @@ int main(void)
 	tcase_add_test(tc, a_request_is_as_long_as_what_it_asks_for);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
+	tcase_add_test(tc, what_a_file_says_about_its_debug_file_is_read_back);
+	tcase_add_loop_test(tc, what_no_file_says_about_its_debug_file_is_refused, 0,
+			    sizeof(debug_changes) / sizeof(debug_changes[0]));
+	tcase_add_test(tc, lines_are_read_back);
+	tcase_add_test(tc, lines_of_any_other_length_are_refused);
+	tcase_add_test(tc, lines_beyond_the_caps_are_refused);
+	tcase_add_test(tc, a_full_reply_takes_no_more_lines);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

@@ -1263,6 +1263,118 @@ START_TEST(too_many_waiting_locations_go_without_a_name_and_are_counted)
 }
 END_TEST
 
+/* ---- debug files ---- */
+
+static void run_in_dir(const char *what)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "cd %s && umask 022 && { %s\n} >log 2>&1", dir, what);
+	ck_assert_msg(system(command) == 0, "%s", command);
+}
+
+/* A library with a function that it exports and one that it does not. */
+static void make_library(const char *gcc_options)
+{
+	static const char source[] = "int hidden(int x) { __asm__ volatile(\"nop\"); return x; }\n"
+				     "int shown(int x) { return hidden(x) + 1; }\n";
+	static const char exports[] = "{ global: shown; local: *; };\n";
+	char path[128], command[256];
+
+	snprintf(path, sizeof(path), "%s/lib.c", dir);
+	write_file(path, source, strlen(source));
+	snprintf(path, sizeof(path), "%s/map", dir);
+	write_file(path, exports, strlen(exports));
+	snprintf(command, sizeof(command),
+		 "gcc -O1 -fno-inline -g -shared -fPIC %s -Wl,--version-script=map -o whole lib.c",
+		 gcc_options);
+	run_in_dir(command);
+	run_in_dir("mkdir -p opt usr/lib/debug/opt && objcopy --only-keep-debug whole lib.debug");
+	run_in_dir("strip -o opt/lib whole && objcopy --add-gnu-debuglink=lib.debug opt/lib");
+}
+
+static uint64_t address_in_library(const char *function)
+{
+	unsigned long long addr = 0;
+	char command[256];
+	FILE *nm;
+
+	snprintf(command, sizeof(command), "nm %s/whole | grep ' [tT] %s$'", dir, function);
+	nm = popen(command, "r");
+	ck_assert_ptr_nonnull(nm);
+	ck_assert_int_eq(fscanf(nm, "%llx", &addr), 1);
+	pclose(nm);
+	return addr; /* of a library's first segments it is the offset in the file, too */
+}
+
+/* The file that the program has mapped as "/opt/lib". */
+static struct module *library(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/opt/lib", dir);
+	return module_of(path, "/opt/lib");
+}
+
+static void check_function(const char *function, const char *shown)
+{
+	struct location *loc = locate(library(), address_in_library(function));
+
+	wait_for(loc);
+	ck_assert_msg(strncmp(loc->function, shown, strlen(shown)) == 0, "%s", loc->function);
+	ck_assert_uint_eq(n_failed(), 0);
+}
+
+START_TEST(a_stripped_file_has_the_names_of_its_debug_file)
+{
+	make_library("");
+	run_in_dir("id=$(readelf -n whole | sed -n 's/.*Build ID: //p') &&"
+		   " mkdir -p usr/lib/debug/.build-id/$(echo $id | cut -c1-2) &&"
+		   " mv lib.debug usr/lib/debug/.build-id/$(echo $id | sed 's|^..|&/|').debug");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	check_function("hidden", "hidden");
+	check_function("shown", "shown");
+}
+END_TEST
+
+START_TEST(of_the_files_that_a_link_names_the_one_that_fits_counts)
+{
+	make_library("-Wl,--build-id=none");
+	run_in_dir("mkdir -p opt/.debug && cp whole opt/lib.debug && cp whole opt/.debug/lib.debug"
+		   " && mv lib.debug usr/lib/debug/opt/");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	check_function("hidden", "hidden");
+}
+END_TEST
+
+START_TEST(a_file_whose_debug_file_is_not_there_has_the_names_that_it_exports)
+{
+	make_library("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	check_function("shown", "shown");
+	check_function("hidden", "[lib+0x");
+}
+END_TEST
+
+START_TEST(a_debug_file_that_hangs_the_worker_costs_only_its_names)
+{
+	char path[128];
+
+	make_library("-Wl,--build-id=none");
+	snprintf(path, sizeof(path), "%s/opt/lib.debug", dir);
+	write_slow_file(path);
+	run_in_dir("chmod 644 opt/lib.debug && strip -o opt/lib whole &&"
+		   " objcopy --add-gnu-debuglink=opt/lib.debug opt/lib 2>/dev/null");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	check_function("shown", "shown");
+	ck_assert_uint_eq(n_restarts(), 1);
+}
+END_TEST
+
 static TCase *new_case(Suite *s, const char *name)
 {
 	TCase *tc = tcase_create(name);
@@ -1290,6 +1402,11 @@ int main(void)
 	tcase_add_test(tc, kernel_code_has_names_at_once_or_reads_kernel);
 	tcase_add_test(tc, an_unknown_kernel_address_reads_kernel);
 	tcase_add_test(tc, a_pseudo_module_has_one_location);
+	tc = new_case(s, "debug");
+	tcase_add_test(tc, a_stripped_file_has_the_names_of_its_debug_file);
+	tcase_add_test(tc, of_the_files_that_a_link_names_the_one_that_fits_counts);
+	tcase_add_test(tc, a_file_whose_debug_file_is_not_there_has_the_names_that_it_exports);
+	tcase_add_test(tc, a_debug_file_that_hangs_the_worker_costs_only_its_names);
 	tc = new_case(s, "files");
 	tcase_add_test(tc, files_that_cannot_be_read_as_code_read_as_offsets);
 	tcase_add_test(tc, a_file_cut_short_is_answered);

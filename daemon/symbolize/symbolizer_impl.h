@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbolizer_impl.h - the insides of the symbolizer, shared by symbolizer.c
+ * (locations and their names), symbolizer_debug.c (where the names of stripped
+ * files are) and symbolizer_lines.c (source lines).
+ */
+#ifndef SYMBOLIZER_IMPL_H
+#define SYMBOLIZER_IMPL_H
+
+#include "base/log.h"
+#include "debug_files.h"
+#include "files_client.h"
+#include "kallsyms.h"
+#include "location_store.h"
+#include "modules.h"
+#include "symbolizer.h"
+
+/* Stacks of the kernel meet in few places; a power of two. */
+#define RECENT_KERNEL 4096
+
+struct symbolizer {
+	struct modules *modules;
+	struct location_store *locations;
+	struct files_client *client;
+	struct debug_files *debug_files; /* NULL: the root is out of reach */
+
+	struct module_list work; /* modules with waiting locations, next one first */
+	size_t n_waiting;
+	bool is_asking;
+
+	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
+	bool kallsyms_tried;
+	struct code_module *kernel, *vdso;
+
+	/* Kernel addresses asked for lately; each location is held. */
+	struct {
+		uint64_t addr;
+		struct location *loc;
+	} recent[RECENT_KERNEL];
+	uint64_t recent_ns; /* of the last time it was emptied */
+
+	uint64_t n_files_failed, n_over_cap;
+};
+
+/* What was asked in one batch, and for whom. */
+struct question {
+	struct files_batch batch; /* first */
+	struct code_module *module;
+	struct location_entry *locations[FILES_BATCH_MAX];
+	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
+	void *objects_ctx;
+};
+
+/* No location of this file gets a name from now on. */
+void symbolizer_fail_module(struct symbolizer *sym, struct code_module *m, enum log_level level,
+			    const char *why);
+/* Asks about what waits for its turn, as far as there is room on the way. */
+void symbolizer_ask(struct symbolizer *sym);
+void symbolizer_enqueue(struct symbolizer *sym, struct code_module *m);
+
+/* symbolizer_debug.c: asks what the file has. False: not possible, or not needed. */
+bool symbolizer_ask_debug(struct symbolizer *sym, struct code_module *m);
+void symbolizer_debug_done(struct symbolizer *sym, struct question *q, enum files_result result,
+			   const struct files_reply *reply);
+/* The debug file that fits, or -1. The caller closes it. */
+int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module *m);
+
+#endif
