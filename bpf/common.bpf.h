@@ -86,7 +86,9 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
  * than the largest record. Reserves on other CPUs may jump over it all the
  * same; then the reader's timer finds the data.
  */
+#ifndef WAKEUP_BAND
 #define WAKEUP_BAND 4096
+#endif
 
 static __always_inline __u64 wakeup_flag(void)
 {

@@ -6,8 +6,10 @@
  * session's own perf events; the attach cookie is the session's slot, so a
  * sample is tagged with its session here and nowhere else.
  */
+#define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "common.bpf.h"
 #include "cpu_events.h"
+#include "unwind.bpf.h"
 
 /* Processes of our own, 0-ended; written while the program is attached. */
 __u32 own_tgids[EVENT_MAX_OWN];
@@ -38,6 +40,74 @@ static __always_inline __u32 n_frames(long bytes, __u32 max)
 	return n < max ? n : max;
 }
 
+/* A crowd of copies must not drive out the samples of others. */
+static __always_inline bool has_room(__u32 fraction)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
+	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / fraction;
+}
+
+/* Behind `n` of the kernel. Returns how many. */
+static __always_inline __u32 user_frames(struct bpf_perf_event_data *ctx,
+					 struct cpu_sample_event *ev, __u32 n)
+{
+	struct unwind_result r = {};
+
+	ev->has_copy = 0;
+	if (unwind_by_tables) {
+		unwind_user(ev->ips + (n & 127), &ev->copy, &r);
+		/* A crowd of them must not drive out the samples of others. */
+		ev->has_copy =
+			ev->copy.sp && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
+					       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
+	} else if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD) {
+		r.end = UNWIND_KTHREAD;
+	} else {
+		r.end = UNWIND_APPROX;
+		r.n = n_frames(bpf_get_stack(ctx, ev->ips + (n & 127),
+					     CPU_MAX_USER_FRAMES * sizeof(__u64), BPF_F_USER_STACK),
+			       CPU_MAX_USER_FRAMES);
+	}
+	ev->n_user = r.n;
+	ev->end = r.end;
+	return r.n;
+}
+
+/* With so much of the stack that it is too long for the scratch space. */
+static __always_inline bool output_large(struct cpu_sample_event *ev)
+{
+	__u8 *large = bpf_ringbuf_reserve(&ring, CPU_SAMPLE_LARGE, 0);
+	struct cpu_sample_event *head = (void *)large;
+
+	if (!large)
+		return false;
+	unwind_copy_stack(&ev->copy, large + CPU_SAMPLE_COPY_HEAD, UNWIND_LARGE_COPY_BYTES);
+	ev->hdr.size = CPU_SAMPLE_COPY_HEAD + ev->copy.len;
+	bpf_probe_read_kernel(head, CPU_SAMPLE_COPY_HEAD, ev);
+	event_submit(large);
+	return true;
+}
+
+static __always_inline void output(struct cpu_sample_event *ev, struct event_stream *s, __u32 n)
+{
+	__u32 size;
+
+	if (ev->has_copy) {
+		__u64 wanted = unwind_stack_size((void *)bpf_get_current_task_btf(), ev->copy.sp);
+
+		if (wanted > UNWIND_COPY_BYTES && has_room(8) && output_large(ev))
+			return;
+		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
+		size = CPU_SAMPLE_COPY_HEAD + ev->copy.len;
+	} else {
+		size = CPU_SAMPLE_HEAD + n * sizeof(__u64);
+	}
+	if (size > sizeof(*ev))
+		return; /* for the verifier: it cannot be */
+	ev->hdr.size = size;
+	event_output(&ev->hdr, s, size);
+}
+
 SEC("perf_event")
 int on_overflow(struct bpf_perf_event_data *ctx)
 {
@@ -63,29 +133,21 @@ int on_overflow(struct bpf_perf_event_data *ctx)
 	ev->hdr.tgid = ids >> 32;
 	ev->hdr.tid = (__u32)ids;
 	ev->in_kernel = (__s64)ip < 0;
+	ev->pad = 0;
 
 	n = 0;
 	if (ev->in_kernel)
 		n = n_frames(bpf_get_stack(ctx, ev->ips, CPU_MAX_KERNEL_FRAMES * sizeof(__u64), 0),
 			     CPU_MAX_KERNEL_FRAMES);
 	ev->n_kernel = n;
-	ev->n_user = 0;
-	if (!(task->flags & PF_KTHREAD))
-		ev->n_user = n_frames(bpf_get_stack(ctx, ev->ips + (n & 127),
-						    CPU_MAX_USER_FRAMES * sizeof(__u64),
-						    BPF_F_USER_STACK),
-				      CPU_MAX_USER_FRAMES);
-	n += ev->n_user;
+	n += user_frames(ctx, ev, n);
 	if (n == 0) { /* at least where it was */
 		ev->ips[0] = ip;
 		ev->n_kernel = ev->in_kernel;
 		ev->n_user = !ev->in_kernel;
 		n = 1;
 	}
-	if (n > CPU_MAX_FRAMES)
-		return 0; /* for the verifier: it cannot be */
-	ev->hdr.size = CPU_SAMPLE_HEAD + n * sizeof(__u64);
-	event_output(&ev->hdr, s, CPU_SAMPLE_HEAD + n * sizeof(__u64));
+	output(ev, s, n);
 	return 0;
 }
 

@@ -41,6 +41,6 @@ struct event_stream {
 };
 
 #define EVENT_MAX_STREAMS 64
-#define EVENT_MAX_OWN 8 /* processes of our own that are left out */
+#define EVENT_MAX_OWN	  8 /* processes of our own that are left out */
 
 #endif

@@ -61,6 +61,7 @@ struct cred {
 
 struct mm_struct {
 	unsigned long arg_start, arg_end;
+	unsigned long start_stack;
 };
 
 /* Part of task_struct where the architecture says so (x86, arm64). */
@@ -90,6 +91,7 @@ struct task_struct {
 	char comm[16];
 	struct css_set *cgroups;
 	__u64 start_boottime;
+	__u64 self_exec_id;
 };
 
 /* task_struct.__state was `state` before Linux 5.14 (commit 2f064a59a11f). */
@@ -111,6 +113,19 @@ struct pt_regs___arm64_nr {
 	int syscallno;
 };
 
+/* A thread's registers in user space, as it entered the kernel. */
+struct pt_regs___x86_user {
+	unsigned long r15, r14, r13, r12, bp, bx;
+	unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+	unsigned long orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct pt_regs___arm64_user {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+	int syscallno;
+};
+
 struct linux_binprm {
 	const char *filename;
 };
@@ -122,7 +137,8 @@ struct irqaction {
 #pragma clang attribute pop
 
 /* task_struct.flags */
-#define PF_EXITING 0x00000004
-#define PF_KTHREAD 0x00200000
+#define PF_EXITING   0x00000004
+#define PF_IO_WORKER 0x00000010
+#define PF_KTHREAD   0x00200000
 
 #endif

@@ -111,4 +111,99 @@ enum unwind_end {
 
 #define UNWIND_MAX_FRAMES 512
 
+/* ---- what lies in the maps; the daemon writes it, programs read it ---- */
+
+/*
+ * In the maps a page's entry is the number of its first row over all shards, and
+ * that row, whose offset is 0, has in place of the offset the number of rows.
+ * The rows of a page lie in one shard.
+ */
+#define UNWIND_NO_ROWS	   0xffffffffu
+#define UNWIND_SHARD_SHIFT 20
+#define UNWIND_SHARD_ROWS  (1u << UNWIND_SHARD_SHIFT) /* 4 MiB */
+#define UNWIND_MAX_SHARDS  64
+
+/* All powers of two. */
+#define UNWIND_PAGES	(1u << 20) /* 4 GiB of text */
+#define UNWIND_MAPPINGS (1u << 17)
+#define UNWIND_TABLES	(1u << 14)
+
+enum unwind_table_state {
+	UNWIND_TABLE_FREE,
+	UNWIND_TABLE_PENDING, /* being made */
+	UNWIND_TABLE_READY,
+	UNWIND_TABLE_NONE, /* the file has no CFI, or cannot be read: frame pointers */
+	UNWIND_TABLE_NO_ROOM,
+};
+
+struct unwind_table_ref {
+	__u32 state; /* enum unwind_table_state */
+	__u32 first; /* index in `pages` of the table's first page */
+	__u32 n_pages;
+	__u32 first_page; /* the number of that page in the file */
+};
+
+enum unwind_mapping_kind {
+	UNWIND_MAPPING_FILE, /* see its table */
+	UNWIND_MAPPING_JIT,  /* generated code: no file */
+};
+
+struct unwind_mapping {
+	__u64 start, end;
+	__u64 delta; /* pc + delta is the offset in the file */
+	__u32 table; /* index in `tables` */
+	__u32 kind;  /* enum unwind_mapping_kind */
+};
+
+struct unwind_data {
+	__u32 pages[UNWIND_PAGES];
+	struct unwind_rule rules[UNWIND_MAX_RULES];
+	struct unwind_mapping mappings[UNWIND_MAPPINGS];
+	struct unwind_table_ref tables[UNWIND_TABLES];
+};
+
+/*
+ * The mappings of a process, by tgid. They hold for one program in one process:
+ * another one that has got the same pid, or the same one after exec, differs in
+ * `start_ns` or `exec_id`.
+ */
+struct unwind_proc {
+	__u32 first, n; /* in `mappings`, sorted */
+	__u64 start_ns; /* the leader's start, BOOTTIME */
+	__u64 exec_id;	/* task_struct.self_exec_id */
+};
+
+#define UNWIND_MAX_PROCS 16384
+
+/* ---- a walk that goes on in the daemon ---- */
+
+/* Most stacks are shorter; the rest gets a large copy as long as there is room for it. */
+#define UNWIND_COPY_BYTES	16384
+#define UNWIND_LARGE_COPY_BYTES 57344 /* a record's size has 16 bits */
+#define UNWIND_REGS		32    /* by DWARF number; x86-64 has 16 */
+
+/*
+ * Below sp, a function that calls none may keep what it likes, and one that is
+ * about to return has what it has just restored: rules go on pointing there.
+ */
+#define UNWIND_RED_ZONE 128
+
+/*
+ * Where a walk stopped for want of a mapping or a table, and the stack from
+ * there on. The last frame recorded is the one at `pc`.
+ */
+struct unwind_copy {
+	__u64 pc, sp, fp;
+	__u64 from;	/* address of the first byte copied */
+	__u64 bx;	/* value of rbx there, if has_bx */
+	__u64 start_ns; /* as in struct unwind_proc */
+	__u64 exec_id;
+	__u32 len;     /* of the stack copied, from sp on; 0: there is no copy */
+	__u8 is_exact; /* pc is where it runs, and regs are its registers */
+	__u8 has_bx;
+	__u8 is_approx;
+	__u8 pad;
+	__u64 regs[UNWIND_REGS];
+};
+
 #endif

@@ -26,6 +26,7 @@ struct event_loop;
 struct process_table;
 struct symbolizer;
 struct trace_writer;
+struct unwinder;
 
 /*
  * Takes one whole record; does not keep it. The collector pushes exactly what
@@ -37,6 +38,7 @@ struct collector_env {
 	struct event_loop *loop;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	size_t ring_bytes; /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
@@ -47,6 +49,7 @@ struct encoder_env {
 	struct trace_writer *writer;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder; /* NULL: walks that are not over stay so (tests) */
 	const struct trace_config *config;
 	unsigned slot;	   /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
 	uint64_t start_ns; /* CLOCK_BOOTTIME; no event of the session is older */

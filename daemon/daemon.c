@@ -20,6 +20,7 @@
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "unwind/unwinder.h"
 
 /* A stop must be over in 2 s: sessions get this long to end, clients that long to read. */
 #define STOP_LIMIT_NS (1200 * NS_PER_MS)
@@ -33,6 +34,7 @@ struct daemon {
 	struct event_loop *loop;
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
+	struct unwinder *unwinder;
 	struct session_manager *sessions;
 	struct control_requests *requests;
 	struct control_server *server;
@@ -176,6 +178,10 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	sessions.processes = requests.processes = d->processes;
+	r = unwinder_new(d->symbolizer, d->processes, &d->unwinder);
+	if (r < 0)
+		return r;
+	sessions.unwinder = d->unwinder;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
@@ -266,6 +272,7 @@ void daemon_free(struct daemon *d)
 	control_server_free(d->server); /* first: it lets go of the sessions */
 	session_manager_free(d->sessions);
 	control_requests_free(d->requests);
+	unwinder_free(d->unwinder);
 	process_table_free(d->processes);
 	symbolizer_free(d->symbolizer);
 	control_socket_free(d->socket);

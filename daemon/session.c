@@ -139,6 +139,7 @@ static int new_encoders(struct session *s)
 		.writer = s->writer,
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
+		.unwinder = s->env.unwinder,
 		.config = &s->config,
 		.slot = s->env.slot,
 		.start_ns = s->start_ns,

@@ -22,6 +22,7 @@ struct session_env {
 	struct sources *sources;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	trace_sink_fn *sink;
 	void *sink_ctx;
 	unsigned slot;

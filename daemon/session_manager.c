@@ -19,6 +19,7 @@
 #include "log.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
+#include "unwind/unwinder.h"
 
 #define DRAIN_INTERVAL_NS (40 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
@@ -62,6 +63,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.loop = env->loop,
 		.processes = env->processes,
 		.symbolizer = env->symbolizer,
+		.unwinder = env->unwinder,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
 		.ctx = m,
@@ -104,11 +106,13 @@ size_t session_manager_count(const struct session_manager *m)
 static void update_own(struct session_manager *m)
 {
 	uint32_t own[EVENT_MAX_OWN] = { (uint32_t)getpid() };
-	pid_t worker = symbolizer_worker_pid(m->env.symbolizer);
+	pid_t workers[] = { symbolizer_worker_pid(m->env.symbolizer),
+			    unwinder_worker_pid(m->env.unwinder) };
 	size_t n = 1;
 
-	if (worker > 0)
-		own[n++] = (uint32_t)worker;
+	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
+		if (workers[i] > 0)
+			own[n++] = (uint32_t)workers[i];
 	for (struct managed_session *ms = m->first; ms && n < EVENT_MAX_OWN; ms = ms->next)
 		if (ms->owner.pid > 0)
 			own[n++] = (uint32_t)ms->owner.pid;
@@ -201,6 +205,8 @@ static int on_timer(void *ctx, uint32_t events)
 		sources_tick(m->sources, now_ns);
 		process_table_collect(m->env.processes, now_ns);
 		symbolizer_collect(m->env.symbolizer, now_ns);
+		unwinder_collect(m->env.unwinder, now_ns);
+		update_own(m); /* a worker that has died has a successor */
 	}
 
 	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
@@ -258,6 +264,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.sources = m->sources,
 		.processes = m->env.processes,
 		.symbolizer = m->env.symbolizer,
+		.unwinder = m->env.unwinder,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
 	};
@@ -305,6 +312,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 	m->first = ms;
 	m->n_sessions++;
 	m->last_id++;
+	update_own(m); /* sources have workers, too */
 	*ret = ms;
 	return 0;
 

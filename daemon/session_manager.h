@@ -15,11 +15,13 @@
 struct event_loop;
 struct session_manager;
 struct managed_session;
+struct unwinder;
 
 struct session_manager_env {
 	struct event_loop *loop;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	size_t ring_bytes;
 	unsigned max_sessions;
 };

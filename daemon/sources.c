@@ -179,6 +179,7 @@ static int source_start(struct source *src)
 		.loop = s->env.loop,
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
+		.unwinder = s->env.unwinder,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,

@@ -16,6 +16,7 @@
 
 struct bpf_object;
 struct sources;
+struct unwinder;
 
 /* `valid`: the collector takes the record for one of its own. */
 typedef void source_event_fn(void *ctx, unsigned source, const struct event_hdr *ev, size_t len,
@@ -25,6 +26,7 @@ struct sources_env {
 	struct event_loop *loop;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	size_t ring_bytes;
 	source_event_fn *fn;
 	void *ctx;

@@ -26,6 +26,7 @@
 #include "io.h"
 #include "log.h"
 #include "text.h"
+#include "unwind/unwinder.h"
 
 struct cpu_event {
 	struct bpf_link *link; /* owns the perf event; NULL: CPU is offline */
@@ -43,6 +44,7 @@ struct cpu {
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct sampler *samplers[EVENT_MAX_STREAMS];
+	bool has_unwinder;
 	uint64_t asleep_ns; /* BOOTTIME - MONOTONIC: grows with each suspend */
 };
 
@@ -54,7 +56,26 @@ static void cpu_stop(void *state)
 		return;
 	bpf_ring_free(c->ring);
 	cpu_bpf__destroy(c->skel);
+	if (c->has_unwinder)
+		unwinder_release(c->env.unwinder);
 	free(c);
+}
+
+/* By tables, where the kernel can loop so long; else by frame pointers alone. */
+static int prepare_walks(struct cpu *c)
+{
+	int r;
+
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
+		log_warn("cpu: this kernel has no bpf_loop (Linux 5.17): stacks by frame pointers");
+		c->skel->rodata->unwind_by_tables = false;
+		return 0;
+	}
+	r = unwinder_acquire(c->env.unwinder, c->env.loop);
+	if (r < 0)
+		return r;
+	c->has_unwinder = true;
+	return unwinder_reuse(c->env.unwinder, c->skel->obj);
 }
 
 static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -73,6 +94,8 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		goto fail;
 	}
 	r = bpf_ring_resize(c->skel->obj, env->ring_bytes);
+	if (r == 0)
+		r = prepare_walks(c);
 	if (r == 0)
 		r = cpu_bpf__load(c->skel);
 	if (r == 0)
@@ -93,6 +116,8 @@ static int cpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct cpu *c = state;
 
+	if (c->has_unwinder)
+		unwinder_update(c->env.unwinder);
 	return bpf_ring_drain(c->ring, horizon_ns, budget, c->env.sink, c->env.sink_ctx);
 }
 

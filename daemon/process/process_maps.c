@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "process/maps_reader.h"
@@ -20,6 +21,9 @@
 #define READ_NOW_NS	(10 * NS_PER_MS)
 #define MAX_CREDIT_NS	(200 * NS_PER_MS)
 #define CREDIT_FRACTION 5
+
+/* From the record of an exec to the first instruction of the new program. */
+#define EXEC_NS (10 * NS_PER_MS)
 
 /* Between two readings of one process, because of addresses that are not in it. */
 #define MIN_REREAD_NS NS_PER_SEC
@@ -85,6 +89,28 @@ void process_maps_drop(struct process_table *pt, struct proc *p)
 	p->maps = NULL;
 }
 
+/* ---- programs that a process has been ---- */
+
+void process_maps_forget(struct proc *p, uint64_t before_ns)
+{
+	for (size_t i = 0; i < MAX_OLD_MAPS; i++) {
+		if (p->old[i].until_ns >= before_ns)
+			continue;
+		mappings_release(p->old[i].maps);
+		p->old[i] = (struct old_maps){ 0 };
+	}
+}
+
+/* Samples that are looked at later may be older than this exec. */
+static void keep_old(struct proc *p, uint64_t until_ns)
+{
+	mappings_release(p->old[MAX_OLD_MAPS - 1].maps);
+	memmove(&p->old[1], &p->old[0], (MAX_OLD_MAPS - 1) * sizeof(p->old[0]));
+	p->old[0] = (struct old_maps){ .until_ns = until_ns };
+	if (p->maps_state == MAPS_KNOWN && p->maps)
+		p->old[0].maps = mappings_hold(p->maps);
+}
+
 void process_maps_fork(struct process_table *pt, struct proc *child, const struct proc *parent)
 {
 	if (child->pub.is_kthread) {
@@ -112,6 +138,7 @@ void process_table_exec_maps(struct process_table *pt, uint32_t tgid, uint64_t t
 
 	if (!p || p->maps_time_ns >= time_ns)
 		return;
+	keep_old(p, time_ns);
 	process_maps_drop(pt, p);
 	p->maps_state = MAPS_KNOWN;
 	p->maps_time_ns = time_ns - 1; /* the first mapping may carry the same time */
@@ -284,24 +311,60 @@ static void read_now(struct process_table *pt, struct proc *p)
 
 /* ---- questions ---- */
 
-int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc,
-			  struct module **ret_module, uint64_t *ret_offset)
+/* What was mapped then: before an exec it was another program. */
+static struct mappings *maps_at(const struct proc *p, uint64_t time_ns)
+{
+	struct mappings *m = p->maps;
+
+	for (size_t i = 0; i < MAX_OLD_MAPS && time_ns < p->old[i].until_ns; i++)
+		m = p->old[i].maps;
+	return m;
+}
+
+static const struct mapping *find_at(const struct proc *p, uint64_t pc, uint64_t time_ns)
+{
+	struct mappings *m = maps_at(p, time_ns);
+
+	return m ? mappings_find(m, pc) : NULL;
+}
+
+const struct mapping *process_table_mapping(struct process_table *pt, uint32_t tgid, uint64_t pc,
+					    uint64_t time_ns, bool *ret_wait)
 {
 	struct proc *p = process_table_proc(pt, tgid);
-	const struct mapping *m = NULL;
+	const struct mapping *m;
 
+	*ret_wait = !p && pt->is_scanning;
 	if (!p || p->maps_state == MAPS_NONE)
-		return -ENOENT;
+		return NULL;
 	if ((p->maps_state == MAPS_UNKNOWN || p->maps_lost) && !p->pub.free_ns &&
 	    boot_ns() >= p->reread_ns)
 		read_now(pt, p);
-	if (p->maps)
-		m = mappings_find(p->maps, pc);
-	if (!m) {
-		if (p->maps_state == MAPS_KNOWN)
-			process_maps_want(pt, p);
+	m = find_at(p, pc, time_ns);
+	if (!m) /* on its way into the new program it still has the registers of the old one */
+		m = find_at(p, pc, time_ns - EXEC_NS);
+	if (!m && p->maps_state == MAPS_KNOWN && time_ns >= p->old[0].until_ns)
+		process_maps_want(pt, p);
+	*ret_wait = !m && p->queued;
+	return m;
+}
+
+struct mappings *process_table_mappings(const struct process_table *pt, uint32_t tgid)
+{
+	const struct proc *p = process_table_proc(pt, tgid);
+
+	return p && p->maps_state == MAPS_KNOWN ? p->maps : NULL;
+}
+
+int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc, uint64_t time_ns,
+			  struct module **ret_module, uint64_t *ret_offset)
+{
+	const struct mapping *m;
+	bool wait;
+
+	m = process_table_mapping(pt, tgid, pc, time_ns, &wait);
+	if (!m)
 		return -ENOENT;
-	}
 	*ret_module = m->module;
 	*ret_offset = pc - m->start + m->pgoff;
 	return 0;
@@ -311,10 +374,9 @@ uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uin
 {
 	const struct proc *p = process_table_proc(pt, tgid);
 
-	(void)time_ns;
-	if (!p || !p->maps || p->maps_state != MAPS_KNOWN || p->maps_lost)
+	if (!p || p->maps_state != MAPS_KNOWN || p->maps_lost || !maps_at(p, time_ns))
 		return 0;
-	return mappings_version(p->maps);
+	return mappings_version(maps_at(p, time_ns));
 }
 
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
@@ -323,11 +385,10 @@ struct location *process_table_locate(struct process_table *pt, uint32_t tgid, u
 	struct module *module = NULL;
 	uint64_t offset = 0;
 
-	(void)time_ns;
 	if (pc >= VSYSCALL_START && pc < VSYSCALL_END)
 		module = symbolizer_pseudo_module(pt->sym, "[vsyscall]");
 	else
-		(void)process_table_resolve(pt, tgid, pc, &module, &offset);
+		(void)process_table_resolve(pt, tgid, pc, time_ns, &module, &offset);
 	if (!module) {
 		module = symbolizer_pseudo_module(pt->sym, "[unknown]");
 		offset = 0;

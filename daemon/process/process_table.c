@@ -26,6 +26,8 @@
 
 /* Events of a dead process may be in other rings for as long as sessions lag behind. */
 #define KEEP_DEAD_NS (2 * NS_PER_SEC)
+/* Samples wait for what they need up to 3 s. */
+#define KEEP_OLD_MAPS_NS (5 * NS_PER_SEC)
 /* Dead, but needed to tell whose descendants their children are. */
 #define MAX_DEAD_PARENTS 4096
 
@@ -142,6 +144,7 @@ static void remove_proc(struct process_table *pt, struct proc *p)
 		hash_remove_u64(pt->tasks, t->pub.tid);
 		free(t);
 	}
+	process_maps_forget(p, UINT64_MAX);
 	process_maps_drop(pt, p);
 	hash_remove_u64(pt->procs, p->pub.tgid);
 	free(p->pub.cmdline);
@@ -613,6 +616,8 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns)
 	while (hash_next(pt->procs, &pos, NULL, NULL, &value)) {
 		struct proc *p = value;
 
+		if (now_ns > KEEP_OLD_MAPS_NS)
+			process_maps_forget(p, now_ns - KEEP_OLD_MAPS_NS);
 		if (!long_dead(p->pub.free_ns, now_ns))
 			continue;
 		if (p->children && n_dead_parents++ < MAX_DEAD_PARENTS)

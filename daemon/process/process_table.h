@@ -17,6 +17,8 @@
 #include <sys/types.h>
 
 struct location;
+struct mapping;
+struct mappings;
 struct module;
 struct symbolizer;
 struct process_table;
@@ -89,6 +91,16 @@ struct location *process_table_locate(struct process_table *pt, uint32_t tgid, u
  * mappings. 0: no such promise, ask each time.
  */
 uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uint64_t time_ns);
+
+/*
+ * What was mapped at `pc` at `time_ns`: for whoever needs more than a name. NULL: nothing
+ * that is known; `*ret_wait` then says whether it may be soon. Valid until the
+ * next event is applied.
+ */
+const struct mapping *process_table_mapping(struct process_table *pt, uint32_t tgid, uint64_t pc,
+					    uint64_t time_ns, bool *ret_wait);
+/* All of it. NULL: a kernel thread, or not known. */
+struct mappings *process_table_mappings(const struct process_table *pt, uint32_t tgid);
 
 /* There may be some that live and are not known yet. */
 bool process_table_is_scanning(const struct process_table *pt);

@@ -24,6 +24,15 @@ enum maps_state {
 	MAPS_NONE, /* a kernel thread */
 };
 
+/* A process that was another program: what was mapped until then. */
+struct old_maps {
+	struct mappings *maps;
+	uint64_t until_ns; /* 0: no such entry */
+};
+
+/* A chain of wrappers in shell, each of which starts the next one. */
+#define MAX_OLD_MAPS 4
+
 struct proc {
 	struct process pub; /* first: a process is its proc */
 	struct task *tasks;
@@ -40,6 +49,7 @@ struct proc {
 
 	enum maps_state maps_state;
 	struct mappings *maps;			/* NULL: empty */
+	struct old_maps old[MAX_OLD_MAPS];	/* before an exec, the latest first */
 	uint64_t maps_time_ns;			/* mapping events up to here are in `maps` */
 	struct maps_reader *reader;		/* a reading begun, or NULL */
 	struct proc *prev_queued, *next_queued; /* to be read in the background */
@@ -87,5 +97,7 @@ void process_maps_want(struct process_table *pt, struct proc *p);
 /* Those that use the CPU first. */
 void process_maps_sort_queue(struct process_table *pt);
 void process_maps_drop(struct process_table *pt, struct proc *p);
+/* Programs that it has been, up to then. */
+void process_maps_forget(struct proc *p, uint64_t before_ns);
 
 #endif

@@ -116,8 +116,8 @@ void process_table_reread_all(struct process_table *pt);
 /* Reads on until `deadline_ns`. False: nothing is left to do. */
 bool process_table_read_maps(struct process_table *pt, uint64_t deadline_ns);
 
-/* Where a pc is, without a symbol: -ENOENT when not known. `*ret_module` may be NULL. */
-int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc,
+/* Where a pc was then, without a symbol: -ENOENT when not known. `*ret_module` may be NULL. */
+int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc, uint64_t time_ns,
 			  struct module **ret_module, uint64_t *ret_offset);
 
 #endif

@@ -130,6 +130,23 @@ struct module *symbolizer_pseudo_module(struct symbolizer *sym, const char *name
 	return m ? &m->pub : NULL;
 }
 
+bool module_is_file(const struct module *module)
+{
+	return ((const struct code_module *)module)->type == MODULE_FILE;
+}
+
+int symbolizer_open(struct symbolizer *sym, const struct module *module)
+{
+	const struct code_module *m = (const struct code_module *)module;
+	int fd;
+
+	(void)sym;
+	if (m->fd < 0)
+		return -ENOENT;
+	fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 3);
+	return fd < 0 ? -errno : fd;
+}
+
 /* How long the kernel's image is, by its own headers; 0: there is none. */
 static size_t vdso_size(const uint8_t *image)
 {

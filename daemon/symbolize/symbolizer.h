@@ -78,6 +78,11 @@ int symbolizer_module(struct symbolizer *sym, int fd, const char *path, struct m
 struct module *symbolizer_pseudo_module(struct symbolizer *sym, const char *name);
 struct module *symbolizer_vdso(struct symbolizer *sym);
 
+/* Is there a file behind it that could be read, now or once? */
+bool module_is_file(const struct module *module);
+/* A descriptor of its file, the caller's own; -ENOENT: there is none any more. */
+int symbolizer_open(struct symbolizer *sym, const struct module *module);
+
 /*
  * Who keeps modules for long (the mappings of processes) holds them: a module
  * that has been held may go, and its file be closed, some time after the last

@@ -238,7 +238,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			raw_record(pt, rec, &in);
 			break;
 		default:
-			(void)process_table_resolve(pt, what / 12, 0x1000, &module, &offset);
+			(void)process_table_resolve(pt, what / 12, 0x1000, UINT64_MAX, &module,
+						    &offset);
 			(void)process_table_descends(pt, what / 12, &root, 1);
 		}
 	}

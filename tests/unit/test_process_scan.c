@@ -307,7 +307,7 @@ static long file_page(uint32_t tgid, uint64_t page)
 	struct module *module;
 	uint64_t offset;
 
-	if (process_table_resolve(pt, tgid, page * PAGE, &module, &offset) < 0)
+	if (process_table_resolve(pt, tgid, page * PAGE, UINT64_MAX, &module, &offset) < 0)
 		return -1;
 	return (long)(offset / PAGE);
 }

@@ -112,7 +112,7 @@ static long file_page(uint32_t tgid, uint64_t page)
 {
 	struct module *module;
 	uint64_t offset;
-	int r = process_table_resolve(pt, tgid, page * PAGE + 5, &module, &offset);
+	int r = process_table_resolve(pt, tgid, page * PAGE + 5, UINT64_MAX, &module, &offset);
 
 	if (r == -ENOENT)
 		return -1;

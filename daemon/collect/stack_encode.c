@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stack_encode.c - stacks on their way into a trace. */
+#include "stack_encode.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+#include "hash.h"
+#include "process/process_table.h"
+#include "symbolize/symbolizer.h"
+#include "unwind/stack_walk.h"
+#include "unwind/unwinder.h"
+
+/* How long a sample may wait. A large file takes a worker about 0.2 s. */
+#define MAX_WAIT_NS (3 * NS_PER_SEC)
+/* 30 s of two busy CPUs at 999 Hz; about 250 bytes each. */
+#define MAX_WAITING 65536
+/* Those with a copy of their stack: 64 MiB at most. */
+#define MAX_COPIES 4096
+
+/* Remembered stacks, a power of two: 200 KB. */
+#define KNOWN_STACKS 4096
+
+#define MAX_KERNEL_FRAMES 128
+/* And one that says why the others are missing. */
+#define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + 1)
+
+/* Two hashes of the addresses with independent seeds: 128 bits never meet by chance. */
+struct known_stack {
+	uint64_t hash[2];
+	uint64_t maps_version; /* of the process; 0: entry is free */
+	uint64_t callstack_iid;
+	unsigned generation; /* of the writer */
+};
+
+/* A walk that is not over, and what it has found. */
+struct unfinished {
+	struct unwind_copy copy;
+	uint32_t n_kernel, n_user;
+	uint64_t kernel[MAX_KERNEL_FRAMES];
+	uint64_t user[UNWIND_MAX_FRAMES];
+	uint8_t stack[]; /* copy.len */
+};
+
+struct sample {
+	struct sample *next;
+	uint64_t time_ns;
+	uint64_t weight;
+	uint32_t tgid, tid;
+	uint16_t cpu;
+	bool in_kernel;
+	uint8_t end;		       /* enum unwind_end */
+	struct known_stack stack;      /* callstack_iid 0: it is not known yet */
+	struct unfinished *unfinished; /* NULL: the walk is over */
+	unsigned n; /* locations, outermost first; none when the stack is known */
+	struct location **locations;
+};
+
+struct stack_encoder {
+	struct trace_writer *writer;
+	struct process_table *processes;
+	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
+	enum trace_sequence seq;
+	struct sample *first, *last; /* waiting, in order of arrival */
+	unsigned n_waiting, n_unfinished;
+	uint64_t news; /* of the unwinder, when walks were tried last */
+	uint64_t seeds[2];
+	struct known_stack known[KNOWN_STACKS];
+	uint64_t ends[UNWIND_ENDS];
+};
+
+static int set_defaults(struct stack_encoder *e, const struct stack_source *source)
+{
+	TracePacketDefaults defaults = TRACE_PACKET_DEFAULTS__INIT;
+	StackSampleDefaults samples = STACK_SAMPLE_DEFAULTS__INIT;
+	StackSample__CounterDescriptor counter = STACK_SAMPLE__COUNTER_DESCRIPTOR__INIT;
+
+	samples.source = (char *)source->source;
+	samples.primary_descriptor = &counter;
+	counter.name = (char *)source->counter;
+	counter.has_unit = source->unit != 0;
+	counter.unit = source->unit;
+	counter.unit_str = (char *)source->unit_str;
+	defaults.stack_sample_defaults = &samples;
+	return trace_writer_set_defaults(e->writer, e->seq, &defaults);
+}
+
+int stack_encoder_new(const struct encoder_env *env, const struct stack_source *source,
+		      struct stack_encoder **ret)
+{
+	struct stack_encoder *e = calloc(1, sizeof(*e));
+	int r = 0;
+
+	if (!e)
+		return -ENOMEM;
+	e->writer = env->writer;
+	e->processes = env->processes;
+	e->symbolizer = env->symbolizer;
+	e->unwinder = env->unwinder;
+	e->seq = source->seq;
+	/* A program that chooses its addresses must not choose a hash. */
+	if (getrandom(e->seeds, sizeof(e->seeds), 0) != sizeof(e->seeds))
+		r = -errno;
+	if (r == 0)
+		r = set_defaults(e, source);
+	if (r < 0) {
+		stack_encoder_free(e);
+		return r;
+	}
+	*ret = e;
+	return 0;
+}
+
+static void sample_free(struct sample *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		location_release(s->locations[i]);
+	free(s->locations);
+	free(s->unfinished);
+	free(s);
+}
+
+void stack_encoder_free(struct stack_encoder *e)
+{
+	if (!e)
+		return;
+	while (e->first) {
+		struct sample *next = e->first->next;
+
+		sample_free(e->first);
+		e->first = next;
+	}
+	free(e);
+}
+
+const uint64_t *stack_encoder_ends(const struct stack_encoder *e)
+{
+	return e->ends;
+}
+
+/* ---- from addresses to locations ---- */
+
+struct addresses {
+	const uint64_t *kernel, *user;
+	uint32_t n_kernel, n_user;
+};
+
+/* A return address points behind the call: at the next line, even the next function. */
+static uint64_t call_site(uint64_t ip, bool innermost)
+{
+	return innermost || ip == 0 ? ip : ip - 1;
+}
+
+static bool add_location(struct sample *s, struct location *loc)
+{
+	if (!loc)
+		return false;
+	location_hold(loc);
+	s->locations[s->n++] = loc;
+	return true;
+}
+
+static struct known_stack *known_slot(struct stack_encoder *e, const struct known_stack *stack)
+{
+	return &e->known[stack->hash[0] & (KNOWN_STACKS - 1)];
+}
+
+static bool same_stack(const struct known_stack *a, const struct known_stack *b)
+{
+	return a->hash[0] == b->hash[0] && a->hash[1] == b->hash[1] &&
+	       a->maps_version == b->maps_version && a->generation == b->generation;
+}
+
+/* What identifies a stack, and its id if it was written before. */
+static void recognize(struct stack_encoder *e, const struct sample *s, const struct addresses *at,
+		      struct known_stack *ret)
+{
+	const struct known_stack *known;
+
+	*ret = (struct known_stack){
+		.maps_version = process_table_maps_version(e->processes, s->tgid, s->time_ns),
+		.generation = trace_writer_generation(e->writer),
+	};
+	for (int i = 0; i < 2; i++) {
+		uint64_t seed = e->seeds[i] ^ s->end ^ ((uint64_t)at->n_kernel << 32);
+
+		seed = hash_bytes(at->kernel, at->n_kernel * sizeof(*at->kernel), seed);
+		ret->hash[i] = hash_bytes(at->user, at->n_user * sizeof(*at->user), seed);
+	}
+	known = known_slot(e, ret);
+	if (ret->maps_version && same_stack(known, ret))
+		ret->callstack_iid = known->callstack_iid;
+}
+
+static bool is_whole(enum unwind_end end)
+{
+	return end == UNWIND_COMPLETE || end == UNWIND_APPROX;
+}
+
+/* In place of the frames that are missing, outermost: why they are. */
+static struct location *end_mark(struct stack_encoder *e, enum unwind_end end)
+{
+	char text[64];
+	struct module *module;
+
+	snprintf(text, sizeof(text), "[stack ends: %s]", unwind_end_name(end));
+	module = symbolizer_pseudo_module(e->symbolizer, text);
+	return module ? symbolizer_locate(e->symbolizer, module, 0) : NULL;
+}
+
+/* Outermost first, as the trace wants it: the user's frames from the far end, then the kernel's. */
+static bool locate_stack(struct stack_encoder *e, const struct addresses *at, struct sample *s)
+{
+	bool ok = true;
+
+	s->locations = calloc(at->n_user + at->n_kernel + 1, sizeof(s->locations[0]));
+	if (!s->locations)
+		return false;
+	if (at->n_user > 0 && !is_whole(s->end) && unwind_end_has_stack(s->end))
+		ok = add_location(s, end_mark(e, s->end));
+	for (unsigned i = at->n_user; i-- > 0 && ok;)
+		ok = add_location(s,
+				  process_table_locate(e->processes, s->tgid,
+						       call_site(at->user[i], i == 0), s->time_ns));
+	for (unsigned i = at->n_kernel; i-- > 0 && ok;)
+		ok = add_location(s, symbolizer_locate_kernel(e->symbolizer,
+							      call_site(at->kernel[i], i == 0)));
+	return ok;
+}
+
+/* The walk is over: `at` is all there is. */
+static int complete(struct stack_encoder *e, struct sample *s, const struct addresses *at)
+{
+	recognize(e, s, at, &s->stack);
+	/* Behind others it would wait, and its id could go down with a dropped block. */
+	if (e->first)
+		s->stack.callstack_iid = 0;
+	if (s->stack.callstack_iid == 0 && !locate_stack(e, at, s))
+		return -ENOMEM;
+	return 0;
+}
+
+/* ---- walks that are not over ---- */
+
+/* -EAGAIN: not yet. */
+static int finish(struct stack_encoder *e, struct sample *s, bool now)
+{
+	struct unfinished *u = s->unfinished;
+	struct unfinished_walk walk = {
+		.tgid = s->tgid,
+		.time_ns = s->time_ns,
+		.copy = &u->copy,
+		.stack = u->stack,
+	};
+	enum unwind_end end = s->end;
+	struct addresses at;
+	int r;
+
+	r = unwinder_finish(e->unwinder, &walk, now, u->user, &u->n_user, &end);
+	if (r < 0)
+		return r;
+	s->end = (uint8_t)end;
+	at = (struct addresses){ u->kernel, u->user, u->n_kernel, u->n_user };
+	r = complete(e, s, &at);
+	free(u);
+	s->unfinished = NULL;
+	return r;
+}
+
+static int keep_unfinished(struct sample *s, const struct stack_sample *from)
+{
+	struct unfinished *u = malloc(sizeof(*u) + from->copy->len);
+
+	if (!u)
+		return -ENOMEM;
+	u->copy = *from->copy;
+	u->n_kernel = from->n_kernel < MAX_KERNEL_FRAMES ? from->n_kernel : MAX_KERNEL_FRAMES;
+	u->n_user = from->n_user;
+	memcpy(u->kernel, from->kernel, u->n_kernel * sizeof(*u->kernel));
+	memcpy(u->user, from->user, u->n_user * sizeof(*u->user));
+	memcpy(u->stack, from->stack, from->copy->len);
+	s->unfinished = u;
+	return 0;
+}
+
+/* Tables have come: those that wait for names in the queue ask for them now, not in turn. */
+static int retry_walks(struct stack_encoder *e)
+{
+	uint64_t news = e->n_unfinished ? unwinder_news(e->unwinder) : e->news;
+
+	if (news == e->news)
+		return 0;
+	e->news = news;
+	for (struct sample *s = e->first; s; s = s->next) {
+		int r = s->unfinished ? finish(e, s, false) : -EAGAIN;
+
+		if (r == -EAGAIN)
+			continue;
+		if (r < 0)
+			return r;
+		e->n_unfinished--;
+	}
+	return 0;
+}
+
+/* ---- samples ---- */
+
+static struct sample *sample_new(struct stack_encoder *e, const struct stack_sample *from)
+{
+	struct addresses at = { from->kernel, from->user, from->n_kernel, from->n_user };
+	struct sample *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return NULL;
+	s->time_ns = from->time_ns;
+	s->weight = from->weight;
+	s->tgid = from->tgid;
+	s->tid = from->tid;
+	s->cpu = from->cpu;
+	s->in_kernel = from->in_kernel;
+	s->end = (uint8_t)from->end;
+	if (from->copy && e->unwinder) {
+		r = keep_unfinished(s, from);
+		if (r == 0)
+			r = finish(e, s, e->n_unfinished >= MAX_COPIES);
+		e->n_unfinished += r == -EAGAIN;
+	} else {
+		r = complete(e, s, &at);
+	}
+	if (r < 0 && r != -EAGAIN) {
+		sample_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static bool sample_ready(const struct sample *s)
+{
+	if (s->unfinished)
+		return false;
+	for (unsigned i = 0; i < s->n; i++)
+		if (!s->locations[i]->ready)
+			return false;
+	return true;
+}
+
+static uint64_t intern_stack(struct stack_encoder *e, struct sample *s)
+{
+	uint64_t frames[MAX_FRAMES];
+	bool ready = sample_ready(s);
+
+	for (unsigned i = 0; i < s->n; i++) {
+		frames[i] = trace_intern_frame(e->writer, e->seq, s->locations[i]);
+		if (!frames[i])
+			return 0;
+	}
+	s->stack.callstack_iid = trace_intern_callstack(e->writer, e->seq, frames, s->n);
+	s->stack.generation = trace_writer_generation(e->writer);
+	/* With names still missing it would stay without them for good. */
+	if (ready && s->stack.maps_version && s->stack.callstack_iid)
+		*known_slot(e, &s->stack) = s->stack;
+	return s->stack.callstack_iid;
+}
+
+static int sample_write(struct stack_encoder *e, struct sample *s)
+{
+	TracePacket pkt = TRACE_PACKET__INIT;
+	StackSample msg = STACK_SAMPLE__INIT;
+
+	msg.has_callstack_iid = msg.has_task_context_iid = msg.has_execution_context_iid = 1;
+	msg.has_primary_weight = 1;
+	msg.callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid;
+	msg.task_context_iid = trace_intern_task(e->writer, e->seq, s->tgid, s->tid);
+	msg.execution_context_iid = trace_intern_execution(e->writer, e->seq, s->cpu, s->in_kernel);
+	msg.primary_weight = s->weight;
+	if (!msg.callstack_iid || !msg.task_context_iid || !msg.execution_context_iid)
+		return -ENOMEM;
+	if (s->end != UNWIND_COMPLETE)
+		msg.unwind_error = (char *)unwind_end_name(s->end);
+	e->ends[s->end]++;
+	pkt.has_timestamp = 1;
+	pkt.timestamp = s->time_ns;
+	pkt.stack_sample = &msg;
+	return trace_writer_put(e->writer, e->seq, &pkt, 1);
+}
+
+static void drop_first(struct stack_encoder *e)
+{
+	struct sample *s = e->first;
+
+	e->first = s->next;
+	if (!e->first)
+		e->last = NULL;
+	e->n_waiting--;
+	sample_free(s);
+}
+
+/* It has waited long enough. */
+static int write_as_it_is(struct stack_encoder *e, struct sample *s)
+{
+	if (s->unfinished) {
+		int r = finish(e, s, true);
+
+		e->n_unfinished--;
+		if (r < 0)
+			return r;
+	}
+	return sample_write(e, s);
+}
+
+/* Writes from the head of the queue while all is there, or will not be waited for. */
+static int write_ready(struct stack_encoder *e, uint64_t now_ns, bool all)
+{
+	int r = retry_walks(e);
+
+	while (r == 0 && e->first) {
+		struct sample *s = e->first;
+		bool late = now_ns > s->time_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
+
+		if (sample_ready(s))
+			r = sample_write(e, s);
+		else if (all || late)
+			r = write_as_it_is(e, s);
+		else
+			return 0;
+		if (r == 0)
+			drop_first(e);
+	}
+	return r;
+}
+
+int stack_encoder_add(struct stack_encoder *e, const struct stack_sample *sample)
+{
+	struct sample *s = sample_new(e, sample);
+
+	if (!s)
+		return -ENOMEM;
+	if (e->last)
+		e->last->next = s;
+	else
+		e->first = s;
+	e->last = s;
+	e->n_waiting++;
+	return write_ready(e, s->time_ns, false);
+}
+
+int stack_encoder_flush(struct stack_encoder *e, uint64_t now_ns, bool final)
+{
+	return write_ready(e, now_ns, final);
+}
+
+bool stack_encoder_pending(const struct stack_encoder *e)
+{
+	return e->first != NULL;
+}
