@@ -34,15 +34,21 @@ enum index_table {
 	N_TABLES
 };
 
+/* From iids to numbers. Writers count iids up from 1: most are in `dense`. */
+struct index_ids {
+	struct index_list dense; /* uint32_t by iid: number + 1; 0: none */
+	struct hash *others;	 /* number + 1; NULL: none */
+};
+
 /* What a packet sequence has said so far. */
 struct index_sequence {
 	uint32_t id;
 	bool valid;
 	bool has_clock;
-	uint32_t clock;		       /* default of its packets */
-	uint32_t source, counter;      /* default of its samples: a string, a counter */
-	struct hash *tables[N_TABLES]; /* iid -> number + 1; NULL: nothing yet */
-	uint32_t last_counter;	       /* the latest sample's source is known by these */
+	uint32_t clock;		  /* default of its packets */
+	uint32_t source, counter; /* default of its samples: a string, a counter */
+	struct index_ids tables[N_TABLES];
+	uint32_t last_counter; /* the latest sample's source is known by these */
 	uint32_t last_source_name;
 	size_t last_source; /* index + 1; 0: none */
 };

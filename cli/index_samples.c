@@ -26,6 +26,7 @@ struct counter {
 struct index_samples {
 	struct pool *counters;
 	struct pool *reasons;
+	struct index_list stack_reasons; /* uint16_t: what is in stacks, as far as asked */
 	struct index_list sources;
 	struct index_list samples;
 };
@@ -52,6 +53,7 @@ void index_samples_free(struct index_samples *s)
 		return;
 	pool_free(s->counters);
 	pool_free(s->reasons);
+	free(s->stack_reasons.items);
 	free(s->sources.items);
 	free(s->samples.items);
 	free(s);
@@ -202,8 +204,7 @@ static uint16_t reason(struct trace_index *ix, const void *name, size_t len)
 	return (uint16_t)index_pool_add(ix, p, name, len);
 }
 
-/* A stack that ends early may say so in its first frame: "[stack ends: NOMAP]". */
-static uint16_t reason_in_stack(struct trace_index *ix, uint32_t stack)
+static uint16_t look_into_stack(struct trace_index *ix, uint32_t stack)
 {
 	uint32_t root = index_stacks_root(ix, stack);
 	const char *name = trace_index_string(ix, root);
@@ -214,6 +215,22 @@ static uint16_t reason_in_stack(struct trace_index *ix, uint32_t stack)
 	name += strlen(STACK_ENDS);
 	len = strcspn(name, "]");
 	return len ? reason(ix, name, len) : 0;
+}
+
+/* A stack that ends early may say so in its first frame: "[stack ends: NOMAP]". */
+static uint16_t reason_in_stack(struct trace_index *ix, uint32_t stack)
+{
+	struct index_list *l = &ix->samples->stack_reasons;
+
+	while (l->n <= stack) {
+		uint16_t found = look_into_stack(ix, (uint32_t)l->n);
+		uint16_t *item = index_add(ix, l, sizeof(*item));
+
+		if (!item)
+			return 0;
+		*item = found;
+	}
+	return ((const uint16_t *)l->items)[stack];
 }
 
 static void add(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,

@@ -248,11 +248,12 @@ void index_tasks_sort(struct trace_index *ix)
 static const struct claim *at_time(const struct index_list *l, size_t first, size_t n,
 				   uint64_t time_ns)
 {
-	const struct claim *c = (const struct claim *)l->items + first;
+	const struct claim *c;
 	size_t low = 0, high = n;
 
 	if (n == 0)
 		return NULL;
+	c = (const struct claim *)l->items + first;
 	while (high - low > 1) {
 		size_t mid = low + (high - low) / 2;
 

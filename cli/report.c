@@ -28,7 +28,7 @@ const struct report_mode report_modes[] = {
 	{ 0 },
 };
 
-static int report_on(const struct report_options *o, const struct trace_index *ix)
+int report_on(const struct report_options *o, const struct trace_index *ix)
 {
 	struct report r = { .o = o, .ix = ix };
 	int error = report_select(&r);

@@ -64,7 +64,8 @@ struct report_text {
 	char s[1200];
 };
 struct report_text report_printable(const char *s);
-/* What has more columns ends in "..". */
+size_t report_columns(const char *s);
+/* What has more columns (3 at least) ends in "..". */
 struct report_text report_cut(struct report_text t, size_t columns);
 /* "main", "xz [1234]", "CPU 3" */
 struct report_text report_label(const struct report *r, uint32_t label);
@@ -84,6 +85,11 @@ const char *report_module(const struct report *r, const struct label *l);
 
 /* What was recorded, which samples these are, what is missing. */
 void report_head(const struct report *r);
+
+/* ---- report.c ---- */
+
+/* All of it, by `o->mode`. -ENOENT: there are no such samples, said on stderr. */
+int report_on(const struct report_options *o, const struct trace_index *ix);
 
 /* ---- ways to report, each in its own file ---- */
 

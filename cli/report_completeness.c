@@ -162,10 +162,11 @@ static void print_processes(const struct report *r, const struct completeness *c
 	print_row(r, &c->all, "all");
 	for (size_t i = 0; i < shown; i++) {
 		const struct trace_process *p = trace_index_process(r->ix, c->processes[i].process);
-		struct report_text name = report_printable(trace_index_string(r->ix, p->name));
+		struct report_text name =
+			report_cut(report_printable(trace_index_string(r->ix, p->name)), 60);
 		char text[320];
 
-		snprintf(text, sizeof(text), "%.256s [%d]", name.s[0] ? name.s : "?", p->pid);
+		snprintf(text, sizeof(text), "%.240s [%d]", name.s[0] ? name.s : "?", p->pid);
 		print_row(r, &c->processes[i], text);
 	}
 	if (shown < c->n_processes)

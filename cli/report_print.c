@@ -7,6 +7,8 @@
 #include "report.h"
 #include "text.h"
 
+#define MAX_NAME 100 /* columns of a process's name that has a number behind it */
+
 struct report_text report_printable(const char *s)
 {
 	struct report_text t;
@@ -15,18 +17,27 @@ struct report_text report_printable(const char *s)
 	return t;
 }
 
+size_t report_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
 struct report_text report_cut(struct report_text t, size_t columns)
 {
 	size_t i = 0;
 
-	for (; t.s[i] && columns > 0; columns--) {
+	if (report_columns(t.s) <= columns)
+		return t;
+	for (size_t n = columns > 2 ? columns - 2 : 0; n > 0; n--) {
 		i++;
 		while (((unsigned char)t.s[i] & 0xc0) == 0x80)
 			i++;
 	}
-	if (t.s[i] && i >= 2)
-		memcpy(t.s + i - 2, "..", 2);
-	t.s[i] = '\0';
+	memcpy(t.s + i, "..", 3); /* at least three characters were behind it */
 	return t;
 }
 
@@ -135,11 +146,9 @@ const char *report_module(const struct report *r, const struct label *l)
 /* A name, and behind it the number that tells it from others of that name. */
 static struct report_text numbered(const char *name, const char *mark, int64_t number)
 {
-	struct report_text t = report_printable(name[0] ? name : "?");
+	struct report_text t = report_cut(report_printable(name[0] ? name : "?"), MAX_NAME);
 	size_t len = strlen(t.s);
 
-	if (len > sizeof(t.s) - 32)
-		len = sizeof(t.s) - 32;
 	if (number >= 0)
 		snprintf(t.s + len, sizeof(t.s) - len, " [%s%" PRId64 "]", mark, number);
 	return t;

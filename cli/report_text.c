@@ -82,19 +82,25 @@ static const char *weight_title(const struct report *r)
 	}
 }
 
+static struct report_text module_of(const struct report *r, const struct row *row)
+{
+	const char *module = report_module(r, report_label_of(r, row->label));
+
+	return report_cut(report_printable(module), MODULE_MAX);
+}
+
 /* "libstdc++.so.6.0.30" in a column. */
 static size_t module_width(const struct report *r, const struct row *rows, size_t n)
 {
 	size_t width = strlen("module");
 
 	for (size_t i = 0; i < n; i++) {
-		size_t len = strlen(
-			report_printable(report_module(r, report_label_of(r, rows[i].label))).s);
+		size_t len = report_columns(module_of(r, &rows[i]).s);
 
 		if (len > width)
 			width = len;
 	}
-	return width < MODULE_MAX ? width : MODULE_MAX;
+	return width;
 }
 
 /* What is left of a terminal's line for a name; elsewhere lines may be long. */
@@ -103,6 +109,11 @@ static size_t room(const struct report *r, size_t used)
 	if (!r->o->width)
 		return SIZE_MAX;
 	return r->o->width > used + MIN_NAME ? r->o->width - used : MIN_NAME;
+}
+
+static void print_padded(struct report_text t, size_t columns)
+{
+	printf("%s%*s", t.s, (int)(columns - report_columns(t.s)), "");
 }
 
 static void print_code(const struct report *r, const struct row *rows, size_t n)
@@ -123,9 +134,7 @@ static void print_code(const struct report *r, const struct row *rows, size_t n)
 		       report_percent(row->sums->total, r->weight),
 		       report_weight(r, weight_of(row)).s);
 		if (functions)
-			printf("%-*.*s  ", width, width,
-			       report_printable(report_module(r, report_label_of(r, row->label)))
-				       .s);
+			print_padded(module_of(r, row), (size_t)width + 2);
 		printf("%s\n", report_cut(report_label(r, row->label), name_room).s);
 	}
 }

@@ -2,17 +2,25 @@
 /*
  * stack_tree.c - many stacks as one tree.
  *
- * A node is known by its parent and its label, and numbered by the pool that
- * holds these pairs: a parent's number is always below its children's.
+ * A node is found by its parent and its label, in a table of numbers with linear
+ * probing; a parent's number is always below its children's. Trees of millions
+ * of nodes miss every cache, so a node is found with as few looks as possible:
+ * none at all for callers that the stack before had, too.
  */
 #include "stack_tree.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
-struct key {
+#include "hash.h"
+
+#define MIN_SLOTS 1024
+
+struct node {
 	uint32_t parent, label;
+	struct stack_sums sums;
 };
 
 struct label {
@@ -22,9 +30,13 @@ struct label {
 
 struct stack_tree {
 	struct pool_budget *budget;
-	struct pool *keys; /* of node 1 and following, as 0 and following */
-	struct stack_sums *nodes;
+	struct node *nodes;
 	size_t n_nodes, cap_nodes;
+	uint32_t *slots; /* nodes; 0, which is nobody's child: free */
+	size_t n_slots;	 /* a power of two, at least 4/3 of n_nodes */
+	uint64_t seed;
+	uint32_t *last; /* nodes of the latest stack */
+	size_t n_last, cap_last;
 	struct label *labels;
 	size_t n_labels, cap_labels;
 	uint64_t n_stacks;
@@ -64,7 +76,7 @@ static void *grow(struct stack_tree *t, void *items, size_t *cap, size_t n, size
 
 static int grow_nodes(struct stack_tree *t, size_t n)
 {
-	struct stack_sums *p = grow(t, t->nodes, &t->cap_nodes, n, sizeof(*p));
+	struct node *p = grow(t, t->nodes, &t->cap_nodes, n, sizeof(*p));
 
 	if (!p)
 		return t->error;
@@ -89,18 +101,18 @@ static int grow_labels(struct stack_tree *t, size_t n)
 int stack_tree_new(struct pool_budget *budget, struct stack_tree **ret)
 {
 	struct stack_tree *t = calloc(1, sizeof(*t));
-	int r;
 
 	if (!t)
 		return -ENOMEM;
 	t->budget = budget;
-	r = pool_new(budget, &t->keys);
-	if (r == 0)
-		r = grow_nodes(t, 1);
-	if (r < 0) {
+	t->n_slots = MIN_SLOTS;
+	t->slots = calloc(t->n_slots, sizeof(*t->slots));
+	if (!t->slots || grow_nodes(t, 1) < 0) {
 		stack_tree_free(t);
-		return r;
+		return -ENOMEM;
 	}
+	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != sizeof(t->seed))
+		t->seed = (uintptr_t)t;
 	*ret = t;
 	return 0;
 }
@@ -109,24 +121,96 @@ void stack_tree_free(struct stack_tree *t)
 {
 	if (!t)
 		return;
-	pool_free(t->keys);
 	free(t->nodes);
+	free(t->slots);
+	free(t->last);
 	free(t->labels);
 	free(t->children);
 	free(t->first_child);
 	free(t);
 }
 
-static int child_of(struct stack_tree *t, uint32_t parent, uint32_t label, uint32_t *ret)
-{
-	struct key key = { .parent = parent, .label = label };
-	uint32_t i;
-	int r = pool_add(t->keys, &key, sizeof(key), &i);
+/* ---- adding ---- */
 
+/* The slot where the node is, or where it would go. */
+static size_t find_slot(const struct stack_tree *t, const uint32_t *slots, size_t n_slots,
+			uint32_t parent, uint32_t label)
+{
+	uint64_t key = (uint64_t)parent << 32 | label;
+	size_t i = hash_bytes(&key, sizeof(key), t->seed) & (n_slots - 1);
+
+	for (; slots[i]; i = (i + 1) & (n_slots - 1))
+		if (t->nodes[slots[i]].parent == parent && t->nodes[slots[i]].label == label)
+			break;
+	return i;
+}
+
+static int grow_slots(struct stack_tree *t)
+{
+	size_t n = 2 * t->n_slots;
+	uint32_t *slots;
+	int r;
+
+	if ((t->n_nodes + 1) * 4 <= t->n_slots * 3)
+		return 0;
+	r = pool_budget_take(t->budget, (n - t->n_slots) * sizeof(*slots));
 	if (r < 0)
 		return r;
-	*ret = i + 1;
-	return grow_nodes(t, (size_t)i + 2);
+	slots = calloc(n, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 1; i < t->n_nodes; i++)
+		slots[find_slot(t, slots, n, t->nodes[i].parent, t->nodes[i].label)] = (uint32_t)i;
+	free(t->slots);
+	t->slots = slots;
+	t->n_slots = n;
+	return 0;
+}
+
+static int child_of(struct stack_tree *t, uint32_t parent, uint32_t label, uint32_t *ret)
+{
+	size_t i = find_slot(t, t->slots, t->n_slots, parent, label);
+	int r;
+
+	if (t->slots[i]) {
+		*ret = t->slots[i];
+		return 0;
+	}
+	if (t->n_nodes == UINT32_MAX)
+		return -E2BIG;
+	r = grow_slots(t);
+	if (r == 0)
+		r = grow_nodes(t, t->n_nodes + 1);
+	if (r < 0)
+		return r;
+	*ret = (uint32_t)(t->n_nodes - 1);
+	t->nodes[*ret].parent = parent;
+	t->nodes[*ret].label = label;
+	t->slots[find_slot(t, t->slots, t->n_slots, parent, label)] = *ret;
+	return 0;
+}
+
+/* As child_of(), for the stack's caller number `depth`. */
+static int next_node(struct stack_tree *t, uint32_t label, size_t depth, uint32_t *node)
+{
+	uint32_t *last;
+	int r;
+
+	if (depth < t->n_last && t->nodes[t->last[depth]].label == label) {
+		*node = t->last[depth]; /* the callers were the same, or n_last would be less */
+		return 0;
+	}
+	last = grow(t, t->last, &t->cap_last, depth + 1, sizeof(*last));
+	if (!last)
+		return t->error;
+	t->last = last;
+	t->n_last = 0; /* until it is whole again */
+	r = child_of(t, *node, label, node);
+	if (r < 0)
+		return r;
+	t->last[depth] = *node;
+	t->n_last = depth + 1;
+	return 0;
 }
 
 static int count_label(struct stack_tree *t, uint32_t label, uint64_t weight, uint64_t n_samples)
@@ -155,12 +239,12 @@ int stack_tree_add(struct stack_tree *t, const uint32_t *labels, size_t n, uint6
 	for (size_t i = 0; i < n; i++) {
 		r = count_label(t, labels[i], weight, n_samples);
 		if (r == 0)
-			r = child_of(t, node, labels[i], &node);
+			r = next_node(t, labels[i], i, &node);
 		if (r < 0)
 			return r;
 	}
-	add_to(&t->nodes[node].self, weight);
-	add_to(&t->nodes[node].n_self, n_samples);
+	add_to(&t->nodes[node].sums.self, weight);
+	add_to(&t->nodes[node].sums.n_self, n_samples);
 	if (n) {
 		add_to(&t->labels[labels[n - 1]].sums.self, weight);
 		add_to(&t->labels[labels[n - 1]].sums.n_self, n_samples);
@@ -173,14 +257,14 @@ int stack_tree_add(struct stack_tree *t, const uint32_t *labels, size_t n, uint6
 static void sum_up(struct stack_tree *t)
 {
 	for (size_t i = 0; i < t->n_nodes; i++) {
-		t->nodes[i].total = t->nodes[i].self;
-		t->nodes[i].n_total = t->nodes[i].n_self;
+		t->nodes[i].sums.total = t->nodes[i].sums.self;
+		t->nodes[i].sums.n_total = t->nodes[i].sums.n_self;
 	}
 	for (size_t i = t->n_nodes; i-- > 1;) {
-		struct stack_sums *parent = &t->nodes[stack_tree_parent(t, (uint32_t)i)];
+		struct stack_sums *parent = &t->nodes[t->nodes[i].parent].sums;
 
-		add_to(&parent->total, t->nodes[i].total);
-		add_to(&parent->n_total, t->nodes[i].n_total);
+		add_to(&parent->total, t->nodes[i].sums.total);
+		add_to(&parent->n_total, t->nodes[i].sums.n_total);
 	}
 }
 
@@ -188,7 +272,7 @@ static int heavier(const void *pa, const void *pb, void *ctx)
 {
 	const struct stack_tree *t = ctx;
 	uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-	uint64_t weight_a = t->nodes[a].total, weight_b = t->nodes[b].total;
+	uint64_t weight_a = t->nodes[a].sums.total, weight_b = t->nodes[b].sums.total;
 
 	if (weight_a != weight_b)
 		return weight_a > weight_b ? -1 : 1;
@@ -209,12 +293,12 @@ static int list_children(struct stack_tree *t)
 		return -ENOMEM;
 	}
 	for (size_t i = 1; i < n; i++)
-		t->first_child[stack_tree_parent(t, (uint32_t)i) + 1]++;
+		t->first_child[t->nodes[i].parent + 1]++;
 	for (size_t i = 0; i < n; i++)
 		t->first_child[i + 1] += t->first_child[i];
 	memcpy(next, t->first_child, n * sizeof(*next));
 	for (size_t i = 1; i < n; i++)
-		t->children[next[stack_tree_parent(t, (uint32_t)i)]++] = (uint32_t)i;
+		t->children[next[t->nodes[i].parent]++] = (uint32_t)i;
 	free(next);
 	for (size_t i = 0; i < n; i++)
 		if (t->first_child[i + 1] - t->first_child[i] > 1)
@@ -242,24 +326,19 @@ uint32_t stack_tree_n_nodes(const struct stack_tree *t)
 	return (uint32_t)t->n_nodes;
 }
 
-static const struct key *key_of(const struct stack_tree *t, uint32_t node)
-{
-	return pool_get(t->keys, node - 1, NULL);
-}
-
 uint32_t stack_tree_label(const struct stack_tree *t, uint32_t node)
 {
-	return key_of(t, node)->label;
+	return t->nodes[node].label;
 }
 
 uint32_t stack_tree_parent(const struct stack_tree *t, uint32_t node)
 {
-	return node == STACK_TREE_ROOT ? STACK_TREE_ROOT : key_of(t, node)->parent;
+	return t->nodes[node].parent;
 }
 
 const struct stack_sums *stack_tree_sums(const struct stack_tree *t, uint32_t node)
 {
-	return &t->nodes[node];
+	return &t->nodes[node].sums;
 }
 
 const uint32_t *stack_tree_children(const struct stack_tree *t, uint32_t node, size_t *ret_n)

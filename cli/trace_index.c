@@ -23,8 +23,10 @@
 
 static void sequence_free(struct index_sequence *seq)
 {
-	for (int i = 0; i < N_TABLES; i++)
-		hash_free(seq->tables[i]);
+	for (int i = 0; i < N_TABLES; i++) {
+		free(seq->tables[i].dense.items);
+		hash_free(seq->tables[i].others);
+	}
 	free(seq);
 }
 
@@ -147,33 +149,60 @@ uint32_t index_cstring(struct trace_index *ix, const char *s)
 /* What an entry of hash.h takes while the table has just grown. */
 #define ENTRY_BYTES 128
 
+/* An iid this far beyond those before it is not counted up. */
+#define DENSE_GAP 64
+
+static int define_other(struct trace_index *ix, struct index_ids *ids, uint64_t iid,
+			uint32_t number)
+{
+	int r = ids->others ? 0 : hash_new(&ids->others);
+
+	if (r < 0 || hash_get_u64(ids->others, iid))
+		return r;
+	r = pool_budget_take(&ix->budget, ENTRY_BYTES);
+	return r < 0 ? r : hash_set_u64(ids->others, iid, (void *)((uintptr_t)number + 1));
+}
+
 void index_define(struct trace_index *ix, struct index_sequence *seq, enum index_table table,
 		  uint64_t iid, uint32_t number)
 {
-	struct hash **h = &seq->tables[table];
-	int r = 0;
+	struct index_ids *ids = &seq->tables[table];
+	uint32_t *entry;
+	int r;
 
 	if (number == TRACE_NONE || iid == 0)
 		return;
-	if (!*h)
-		r = hash_new(h);
-	if (r < 0 || hash_get_u64(*h, iid))
-		goto out;
-	r = pool_budget_take(&ix->budget, ENTRY_BYTES);
-	if (r == 0)
-		r = hash_set_u64(*h, iid, (void *)((uintptr_t)number + 1));
-out:
-	if (r < 0)
-		ix->error = r;
+	if (iid >= ids->dense.n + DENSE_GAP) {
+		r = define_other(ix, ids, iid, number);
+		if (r < 0)
+			ix->error = r;
+		return;
+	}
+	while (iid >= ids->dense.n)
+		if (!index_add(ix, &ids->dense, sizeof(uint32_t)))
+			return;
+	entry = (uint32_t *)ids->dense.items + iid;
+	if (*entry == 0 && !(ids->others && hash_get_u64(ids->others, iid)))
+		*entry = number + 1;
 }
 
 uint32_t index_lookup(const struct index_sequence *seq, enum index_table table, uint64_t iid)
 {
+	const struct index_ids *ids = &seq->tables[table];
 	uintptr_t v = 0;
 
-	if (seq->tables[table])
-		v = (uintptr_t)hash_get_u64(seq->tables[table], iid);
+	if (iid < ids->dense.n)
+		v = ((const uint32_t *)ids->dense.items)[iid];
+	if (v == 0 && ids->others)
+		v = (uintptr_t)hash_get_u64(ids->others, iid);
 	return v ? (uint32_t)(v - 1) : TRACE_NONE;
+}
+
+static void forget_ids(struct index_ids *ids)
+{
+	ids->dense.n = 0;
+	if (ids->others)
+		hash_clear(ids->others);
 }
 
 /* ---- a packet on the wire ---- */
@@ -315,8 +344,7 @@ static bool follow_sequence(struct index_sequence *seq, const struct packet *p)
 {
 	if (p->flags & FLAG_CLEARED) {
 		for (int i = 0; i < N_TABLES; i++)
-			if (seq->tables[i])
-				hash_clear(seq->tables[i]);
+			forget_ids(&seq->tables[i]);
 		seq->source = seq->counter = TRACE_NONE;
 		seq->has_clock = false;
 		seq->last_source = 0;

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fuzz_report.c - the index of a trace and every way to report, on any bytes.
+ *
+ * No crash, no hang, no memory without bounds; numbers in the tables are within
+ * them; and what is printed is text, since all of it goes to a terminal.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "text.h"
+#include "trace_index.h"
+
+#define MAX_MODES 16
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static void examine_stack(const struct trace_index *ix, uint32_t stack)
+{
+	size_t n_frames, n_functions;
+	const uint32_t *frames = trace_index_stack(ix, stack, &n_frames);
+
+	must(n_frames > 0);
+	for (size_t i = 0; i < n_frames; i++) {
+		const uint32_t *functions = trace_index_frame(ix, frames[i], &n_functions);
+
+		must(n_functions > 0);
+		for (size_t k = 0; k < n_functions; k++)
+			must(functions[k] < trace_index_n_functions(ix));
+	}
+}
+
+static void examine(const struct trace_index *ix)
+{
+	const struct trace_facts *f = trace_index_facts(ix);
+	size_t n, n_sources;
+	const struct trace_sample *s = trace_index_samples(ix, &n);
+
+	trace_index_sources(ix, &n_sources);
+	must(f->start_ns <= f->end_ns);
+	for (size_t i = 0; i < n; i++) {
+		must(s[i].source < n_sources);
+		must(s[i].thread < trace_index_n_threads(ix));
+		must(s[i].ended < trace_index_n_reasons(ix));
+		must(s[i].stack < trace_index_n_stacks(ix));
+	}
+	for (uint32_t i = 0; i < trace_index_n_stacks(ix); i++)
+		examine_stack(ix, i);
+	for (uint32_t i = 0; i < trace_index_n_threads(ix); i++)
+		must(trace_index_thread(ix, i)->process < trace_index_n_processes(ix));
+}
+
+/* Prints into memory, and looks at it. */
+static void report(const struct report_options *o, const struct trace_index *ix)
+{
+	FILE *saved = stdout;
+	char *text = NULL;
+	size_t len;
+
+	stdout = open_memstream(&text, &len);
+	must(stdout != NULL);
+	report_on(o, ix);
+	fclose(stdout);
+	stdout = saved;
+	must(strlen(text) == len && text_is_utf8(text, len));
+	for (size_t i = 0; i < len; i++)
+		must(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
+	free(text);
+}
+
+/* The last byte chooses among the options, so that all are met. */
+static void report_all(const struct trace_index *ix, const uint8_t *data, size_t size)
+{
+	uint8_t pick = size > 8 ? data[size - 1] : 0;
+	struct report_options o = {
+		.file = "fuzz",
+		.by = (enum report_by)(pick % 5),
+		.inlined = pick & 8,
+		.kernel = pick & 16,
+		.by_total = pick & 32,
+		.min_percent = pick & 64 ? 1 : 0,
+		.max_depth = pick & 128 ? 3 : SIZE_MAX,
+		.max_rows = 20,
+		.width = pick & 64 ? 80 : 0,
+	};
+
+	for (int i = 0; i < MAX_MODES && report_modes[i].run; i++) {
+		if (report_modes[i].arg)
+			continue;
+		o.mode = &report_modes[i];
+		report(&o, ix);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct trace_index *ix = NULL;
+	struct trace_file *f = NULL;
+	size_t n;
+
+	if (trace_file_open_memory(data, size, &f) == 0 && trace_index_new(&ix) == 0) {
+		trace_file_limit_block(f, 256 << 10);
+		trace_index_limit(ix, 64 << 20);
+		if (trace_index_read(ix, f) == 0) {
+			examine(ix);
+			trace_index_samples(ix, &n);
+			if (n > 0)
+				report_all(ix, data, size);
+		}
+	}
+	trace_index_free(ix);
+	trace_file_free(f);
+	return 0;
+}
