@@ -79,7 +79,7 @@ struct {
 	__type(value, struct python_state);
 } python_state SEC(".maps");
 
-/* A walk at work, and its result. */
+/* A walk at work. */
 struct python_walk {
 	__u64 thread, frame;
 	__u64 interp, identity; /* while the thread state is searched */
@@ -91,7 +91,6 @@ struct python_walk {
 	__u32 pad;
 	__u8 frame_bytes[128]; /* PYTHON_FRAME_WINDOW of them; a power of two for the verifier */
 	__u8 code_bytes[256];  /* PYTHON_CODE_WINDOW of them */
-	__u64 words[PYTHON_MAX_FRAMES]; /* innermost first */
 	struct python_code_event code;
 };
 
@@ -106,6 +105,7 @@ struct {
 struct python_context {
 	struct python_walk *walk;
 	const struct python_layout *layout;
+	__u64 *words;
 };
 
 static __always_inline __u64 python_frame_u64(const struct python_walk *w, __u32 offset)
@@ -155,11 +155,12 @@ static __always_inline void python_identify(struct python_walk *w, const struct 
 static __always_inline void python_identify(struct python_walk *w, const struct python_layout *l,
 					    struct task_struct *task)
 {
-	unsigned int level = BPF_CORE_READ(task, thread_pid, level);
-	int nr = 0;
+	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	unsigned int level = BPF_CORE_READ(pid, level);
+	const void *numbers = (const void *)pid + bpf_core_field_offset(struct pid, numbers);
+	const struct upid *upid = numbers + level * bpf_core_type_size(struct upid);
 
-	bpf_core_read(&nr, sizeof(nr), &BPF_CORE_READ(task, thread_pid)->numbers[level].nr);
-	w->identity = nr;
+	w->identity = BPF_CORE_READ(upid, nr);
 	w->identity_offset = l->native_id;
 }
 
@@ -336,7 +337,7 @@ static long python_frame_step(__u32 i, struct python_context *c)
 	if (l->frame_entry == PYTHON_NO_FIELD) {
 		if (w->frame_bytes[l->frame_owner & 127] == PYTHON_OWNED_BY_CSTACK) {
 			if (n > 0 && n <= PYTHON_MAX_FRAMES)
-				w->words[n - 1] |= PYTHON_WORD(0, 0, 1);
+				c->words[n - 1] |= PYTHON_WORD(0, 0, 1);
 			return 0;
 		}
 	} else {
@@ -349,47 +350,51 @@ static long python_frame_step(__u32 i, struct python_context *c)
 		w->end = PYTHON_READ;
 		return 1;
 	}
-	w->words[n] = PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
+	c->words[n] = PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
 	w->n = n + 1;
 	return 0;
 }
 
 /*
- * The Python frames of the current thread: NULL where there are none to be
- * had. Otherwise w->words, innermost first, w->n of them, and w->end says
- * whether these are all. The caller sets w->busy to 0 when it has done with it.
+ * The Python frames of the current thread: writes words, innermost first, to
+ * `words`, which has room for PYTHON_MAX_FRAMES, and returns how many. `*ret_end`
+ * (enum python_end) says whether these are all.
  */
-static __always_inline struct python_walk *python_walk(struct task_struct *task, __u32 tgid,
-						       __u32 tid)
+static __always_inline __u32 python_walk(struct task_struct *task, __u32 tgid, __u32 tid,
+					 __u64 *words, __u32 *ret_end)
 {
 	struct python_proc *proc = bpf_map_lookup_elem(&python_procs, &tgid);
-	struct python_context c;
 	const struct python_layout *l;
+	struct python_context c;
 	struct python_walk *w;
-	__u32 zero = 0;
+	__u32 zero = 0, n;
 
+	*ret_end = PYTHON_NONE;
 	if (!proc)
 		return 0;
+	*ret_end = PYTHON_NO_STATE;
 	l = bpf_map_lookup_elem(&python_layouts, &proc->layout);
 	w = bpf_map_lookup_elem(&python_walks, &zero);
-	if (!l || !w || w->busy) /* an event of its own interrupted another's walk */
+	if (!l || !w || w->busy) /* an event has interrupted another one's walk */
 		return 0;
 	w->busy = 1;
 	w->tgid = tgid;
 	w->n = 0;
+	w->end = PYTHON_NO_THREAD;
+	c = (struct python_context){ .walk = w, .layout = l, .words = words };
 	python_identify(w, l, task);
-	c = (struct python_context){ .walk = w, .layout = l };
 	python_find_thread(&c, proc->runtime, tid);
-	if (!w->thread) {
-		w->end = PYTHON_NO_THREAD;
-		return w;
+	if (w->thread) {
+		w->frame = python_read_u64(w->thread + l->thread_frame);
+		if (l->cframe_frame != PYTHON_NO_CFRAME)
+			w->frame = python_read_u64(w->frame + l->cframe_frame);
+		w->end = PYTHON_DEPTH;
+		bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
 	}
-	w->frame = python_read_u64(w->thread + l->thread_frame);
-	if (l->cframe_frame != PYTHON_NO_CFRAME)
-		w->frame = python_read_u64(w->frame + l->cframe_frame);
-	w->end = PYTHON_DEPTH;
-	bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
-	return w;
+	*ret_end = w->end;
+	n = w->n;
+	w->busy = 0;
+	return n < PYTHON_MAX_FRAMES ? n : PYTHON_MAX_FRAMES;
 }
 
 #endif

@@ -14,7 +14,7 @@
 #include <linux/types.h>
 
 /* Deeper is rare without deep recursion: CPython itself stops at 1000. */
-#define PYTHON_MAX_FRAMES 128
+#define PYTHON_MAX_FRAMES 127
 
 #define PYTHON_MAX_LAYOUTS 16
 #define PYTHON_MAX_PROCS   8192

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interp_stack.c - the interpreted frames of one sample. */
+#include "interp_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interpreter.h"
+#include "merge.h"
+#include "symbolize/symbolizer.h"
+
+struct interp_stack {
+	bool whole;
+	size_t n;
+	uint64_t *words;
+	struct location *locations[];
+};
+
+int interp_stack_new(struct interpreter *in, const uint64_t *words, size_t n, bool whole,
+		     struct interp_stack **ret)
+{
+	struct interp_stack *st;
+
+	st = calloc(1, sizeof(*st) + n * (sizeof(st->locations[0]) + sizeof(st->words[0])));
+	if (!st)
+		return -ENOMEM;
+	st->whole = whole;
+	st->words = (uint64_t *)(st->locations + n);
+	memcpy(st->words, words, n * sizeof(*words));
+	for (; st->n < n; st->n++) {
+		struct location *loc = interpreter_locate(in, words[st->n]);
+
+		if (!loc) {
+			interp_stack_free(st);
+			return -ENOMEM;
+		}
+		location_hold(loc);
+		st->locations[st->n] = loc;
+	}
+	*ret = st;
+	return 0;
+}
+
+void interp_stack_free(struct interp_stack *st)
+{
+	if (!st)
+		return;
+	for (size_t i = 0; i < st->n; i++)
+		location_release(st->locations[i]);
+	free(st);
+}
+
+size_t interp_stack_count(const struct interp_stack *st)
+{
+	return st->n;
+}
+
+size_t interp_stack_merge(const struct interp_stack *st, struct location *const *native, size_t n,
+			  bool whole, struct location **ret, bool *ret_approx)
+{
+	struct merged_frame *merged = calloc(n + st->n + 1, sizeof(*merged));
+	bool *is_evaluation = calloc(n + 1, sizeof(*is_evaluation));
+	struct merge_input in = {
+		.is_evaluation = is_evaluation,
+		.n_native = n,
+		.native_whole = whole,
+		.words = st->words,
+		.n_words = st->n,
+		.words_whole = st->whole,
+	};
+	size_t count = 0;
+
+	if (merged && is_evaluation) {
+		for (size_t i = 0; i < n; i++)
+			is_evaluation[i] =
+				native[i]->has_symbol && merge_is_evaluation(native[i]->function);
+		count = merge_frames(&in, merged, ret_approx);
+		for (size_t i = 0; i < count; i++)
+			ret[i] = merged[i].is_python ? st->locations[merged[i].index]
+						     : native[merged[i].index];
+	}
+	free(merged);
+	free(is_evaluation);
+	return count;
+}
