@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Functions of Python programs are in their stacks, at the right place between native
+# frames, with file and line, and nothing was done to the programs.
+# timeout: 120
+#
+#	PYTHON=python3		another interpreter
+#	MODES='plain sorted'	only these situations
+. "$(dirname "$0")/lib.sh"
+
+PYTHON=${PYTHON-/usr/bin/python3}
+need "$PYTHON" python3
+here=$SRC/tests/integration
+export BURN_MS=${BURN_MS-250}
+all='plain recursion too-deep sorted re libc generator in-between names thread task child exec'
+
+is_recording() {
+	tracectl status --json | grep -q '"sessions":\[{'
+}
+
+start_tracerd
+spawn "$O/tracectl" --socket "$SOCKET" record -s proc,cpu -F 999 -p $$ -o "$T/trace" 2>"$T/err"
+record=$!
+wait_for 60 is_recording || fail "the recording starts"
+for mode in ${MODES-$all}; do
+	"$PYTHON" "$here/pystacks.py" "$mode"
+done >"$T/expected"
+if [ -z "${MODES-}" ]; then
+	"$PYTHON" -m venv --without-pip --symlinks "$T/venv" 2>/dev/null &&
+		LABEL=venv "$T/venv/bin/python" "$here/pystacks.py" plain >>"$T/expected"
+fi
+kill -INT $record
+wait $record
+status=$?
+check "they are recorded (status $status)" [ $status = 0 -o $status = 3 ]
+check "the trace is good" tracectl check "$T/trace"
+check "its stacks can be read" sh -c \
+	"python3 '$here/pystacks_check.py' '$T/trace' '$T/expected' 127 >'$T/seen'"
+
+while IFS=$'\t' read -r mode all good others; do
+	what="$mode: $good of $all samples have the Python frames they must have"
+	# What is left may be samples of the interpreter's own start and end.
+	if [ "$all" -ge 20 ] && [ $((good * 100)) -ge $((all * 90)) ]; then
+		ok "$what"
+	else
+		fail "$what"
+		echo "  others: $others"
+	fi
+done <"$T/seen"
+stop_tracerd
+check "the daemon ends in order" [ $? = 0 ]

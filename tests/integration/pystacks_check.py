@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Are the Python stacks of a trace what the programs say they are?
+
+    pystacks_check.py FILE EXPECTED [MAX_FRAMES]
+
+EXPECTED has the lines of pystacks.py. Of each mode a line is printed,
+tab-separated: MODE, how many samples threads of that name have, how many of them
+are as expected, and what the most frequent others look like.
+
+A stack is as expected when its Python frames are the ones that were said, with file
+and line, native frames are where "~" was said and nowhere else but innermost, and
+CPython's evaluation function is not among them. Of those that have more than
+MAX_FRAMES Python frames only so many are looked for.
+"""
+import sys
+from collections import Counter, defaultdict
+
+from stacks import Trace
+
+INTERPRETED = 3
+EVALUATION = "_PyEval_EvalFrameDefault"
+
+
+class PythonTrace(Trace):
+    def python_stack(self, sequence, sample):
+        """Python frames as "NAME FILE:LINE", native ones in a row as "~"."""
+        stack = []
+        for number, iid in self.interned[sequence, 7, sample[6]]:
+            if number != 2:
+                continue
+            frame = dict(self.interned[sequence, 6, iid])
+            name = self.string(sequence, 5, frame[2])
+            path, _ = self.frame(sequence, iid)
+            if frame.get(7) == INTERPRETED:
+                file = self.string(sequence, 18, frame[5]) if 5 in frame else "?"
+                stack.append(f"{name} {file}:{frame.get(6, 0)}")
+            elif name.startswith(EVALUATION):
+                stack.append(name)
+            elif path[:1] in ("", "/", "[") and stack[-1:] != ["~"]:
+                stack.append("~")
+        return stack
+
+
+def alternatives(line):
+    """The stacks that a line of EXPECTED allows."""
+    *outer, innermost = line
+    where, _, last = innermost.rpartition("/")
+    first = where
+    second = where.rpartition(":")[0] + ":" + last
+    for innermost in first, second:
+        yield outer + [innermost]
+        yield outer + [innermost, "~"]
+
+
+def cut(stack, max_frames):
+    """Of a deep stack the innermost frames alone, with what is native before them."""
+    python = [i for i, frame in enumerate(stack) if frame != "~"]
+    return stack[python[-max_frames] :] if len(python) > max_frames else stack
+
+
+def main():
+    max_frames = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
+    expected = defaultdict(list)
+    with open(sys.argv[2], encoding="utf-8") as f:
+        for line in f:
+            mode, *stack = line.rstrip("\n").split("\t")
+            expected[mode] += [cut(s, max_frames) for s in alternatives(stack)]
+    n_all, n_good, others = Counter(), Counter(), defaultdict(Counter)
+    trace = PythonTrace(sys.argv[1])
+    for sequence, sample in trace.samples:
+        modes = trace.names[trace.thread(sequence, sample)] & expected.keys()
+        if not modes or 6 not in sample:
+            continue
+        stack = trace.python_stack(sequence, sample)
+        for mode in modes:
+            n_all[mode] += 1
+            if cut(stack, max_frames) in expected[mode]:
+                n_good[mode] += 1
+            else:
+                others[mode][" > ".join(stack)] += 1
+    for mode in sorted(expected):
+        seen = "; ".join("%d %s" % (n, what[-600:]) for what, n in others[mode].most_common(3))
+        print(mode, n_all[mode], n_good[mode], seen, sep="\t")
+
+
+if __name__ == "__main__":
+    main()
