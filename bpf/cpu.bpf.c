@@ -9,6 +9,7 @@
 #define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "common.bpf.h"
 #include "cpu_events.h"
+#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* Processes of our own, 0-ended; written while the program is attached. */
@@ -73,6 +74,21 @@ static __always_inline __u32 user_frames(struct bpf_perf_event_data *ctx,
 	return r.n;
 }
 
+/* Fixed at load: this kernel can walk them. */
+const volatile bool python_frames = true;
+
+/* Behind the `n` other frames. Returns how many words. */
+static __always_inline __u32 python_words(struct task_struct *task, struct cpu_sample_event *ev,
+					  __u32 n)
+{
+	__u32 end = PYTHON_NONE, words = 0;
+
+	if (python_frames && n <= CPU_MAX_FRAMES)
+		words = python_walk(task, ev->hdr.tgid, ev->hdr.tid, ev->ips + n, &end);
+	ev->python = words | (words && end != PYTHON_COMPLETE ? CPU_PYTHON_CUT : 0);
+	return words;
+}
+
 /* With so much of the stack that it is too long for the scratch space. */
 static __always_inline bool output_large(struct cpu_sample_event *ev)
 {
@@ -133,7 +149,6 @@ int on_overflow(struct bpf_perf_event_data *ctx)
 	ev->hdr.tgid = ids >> 32;
 	ev->hdr.tid = (__u32)ids;
 	ev->in_kernel = (__s64)ip < 0;
-	ev->pad = 0;
 
 	n = 0;
 	if (ev->in_kernel)
@@ -147,6 +162,7 @@ int on_overflow(struct bpf_perf_event_data *ctx)
 		ev->n_user = !ev->in_kernel;
 		n = 1;
 	}
+	n += python_words(task, ev, n);
 	output(ev, s, n);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define CPU_EVENTS_H
 
 #include "event.h"
+#include "python.h"
 #include "unwind.h"
 
 enum cpu_event_type {
@@ -14,10 +15,15 @@ enum cpu_event_type {
 #define CPU_MAX_USER_FRAMES   UNWIND_MAX_FRAMES
 #define CPU_MAX_FRAMES	      (CPU_MAX_KERNEL_FRAMES + CPU_MAX_USER_FRAMES)
 
+#define CPU_MAX_IPS (CPU_MAX_FRAMES + PYTHON_MAX_FRAMES)
+
+#define CPU_PYTHON_CUT 0x80 /* there are more Python frames than these */
+
 /*
  * hdr.stream is the session's slot. `ips` holds the kernel's frames, then the
  * user's, each innermost first; the first of each is an instruction pointer,
- * the others are return addresses. Only as many as there are get transferred,
+ * the others are return addresses. Behind them are the words of Python frames
+ * (python.h). Only as many as there are get transferred,
  * unless the daemon has to finish the walk: then the whole record is, up to the
  * end of what was copied of the stack.
  */
@@ -27,14 +33,14 @@ struct cpu_sample_event {
 	__u8 in_kernel; /* where the CPU was */
 	__u8 end;	/* enum unwind_end */
 	__u8 has_copy;
-	__u8 pad;
-	__u64 ips[CPU_MAX_FRAMES];
+	__u8 python; /* how many words; CPU_PYTHON_CUT */
+	__u64 ips[CPU_MAX_IPS];
 	struct unwind_copy copy;
 	__u8 stack[UNWIND_COPY_BYTES]; /* or UNWIND_LARGE_COPY_BYTES, in the ring alone */
 };
 
 #define CPU_SAMPLE_HEAD	     (sizeof(struct event_hdr) + 8)
-#define CPU_SAMPLE_COPY_HEAD (CPU_SAMPLE_HEAD + 8 * CPU_MAX_FRAMES + sizeof(struct unwind_copy))
+#define CPU_SAMPLE_COPY_HEAD (CPU_SAMPLE_HEAD + 8 * CPU_MAX_IPS + sizeof(struct unwind_copy))
 _Static_assert(sizeof(struct cpu_sample_event) == CPU_SAMPLE_COPY_HEAD + UNWIND_COPY_BYTES,
 	       "no padding");
 #define CPU_SAMPLE_LARGE (CPU_SAMPLE_COPY_HEAD + UNWIND_LARGE_COPY_BYTES)

@@ -23,6 +23,7 @@
 
 struct bpf_object;
 struct event_loop;
+struct interpreter;
 struct process_table;
 struct symbolizer;
 struct trace_writer;
@@ -39,6 +40,7 @@ struct collector_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	size_t ring_bytes; /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
@@ -49,7 +51,8 @@ struct encoder_env {
 	struct trace_writer *writer;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
-	struct unwinder *unwinder; /* NULL: walks that are not over stay so (tests) */
+	struct unwinder *unwinder;	 /* NULL: walks that are not over stay so (tests) */
+	struct interpreter *interpreter; /* NULL: native frames alone (tests) */
 	const struct trace_config *config;
 	unsigned slot;	   /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
 	uint64_t start_ns; /* CLOCK_BOOTTIME; no event of the session is older */

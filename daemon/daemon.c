@@ -15,6 +15,7 @@
 #include "control_server.h"
 #include "control_socket.h"
 #include "event_loop.h"
+#include "interp/interpreter.h"
 #include "log.h"
 #include "notify.h"
 #include "process/process_table.h"
@@ -35,6 +36,7 @@ struct daemon {
 	struct symbolizer *symbolizer;
 	struct process_table *processes;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	struct session_manager *sessions;
 	struct control_requests *requests;
 	struct control_server *server;
@@ -182,6 +184,10 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	sessions.unwinder = d->unwinder;
+	r = interpreter_new(d->symbolizer, d->processes, &d->interpreter);
+	if (r < 0)
+		return r;
+	sessions.interpreter = d->interpreter;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
@@ -275,6 +281,7 @@ void daemon_free(struct daemon *d)
 	unwinder_free(d->unwinder);
 	process_table_free(d->processes);
 	symbolizer_free(d->symbolizer);
+	interpreter_free(d->interpreter);
 	control_socket_free(d->socket);
 	event_source_free(d->signals);
 	event_source_free(d->tick);

@@ -140,6 +140,7 @@ static int new_encoders(struct session *s)
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
+		.interpreter = s->env.interpreter,
 		.config = &s->config,
 		.slot = s->env.slot,
 		.start_ns = s->start_ns,

@@ -23,6 +23,7 @@ struct session_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	trace_sink_fn *sink;
 	void *sink_ctx;
 	unsigned slot;

@@ -16,6 +16,7 @@
 
 #include "clock.h"
 #include "event_loop.h"
+#include "interp/interpreter.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
@@ -64,6 +65,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.processes = env->processes,
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
+		.interpreter = env->interpreter,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
 		.ctx = m,
@@ -206,6 +208,7 @@ static int on_timer(void *ctx, uint32_t events)
 		process_table_collect(m->env.processes, now_ns);
 		symbolizer_collect(m->env.symbolizer, now_ns);
 		unwinder_collect(m->env.unwinder, now_ns);
+		interpreter_collect(m->env.interpreter);
 		update_own(m); /* a worker that has died has a successor */
 	}
 
@@ -265,6 +268,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.processes = m->env.processes,
 		.symbolizer = m->env.symbolizer,
 		.unwinder = m->env.unwinder,
+		.interpreter = m->env.interpreter,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
 	};

@@ -15,6 +15,7 @@
 struct event_loop;
 struct session_manager;
 struct managed_session;
+struct interpreter;
 struct unwinder;
 
 struct session_manager_env {
@@ -22,6 +23,7 @@ struct session_manager_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	size_t ring_bytes;
 	unsigned max_sessions;
 };

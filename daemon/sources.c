@@ -180,6 +180,7 @@ static int source_start(struct source *src)
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
+		.interpreter = s->env.interpreter,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,

@@ -16,6 +16,7 @@
 
 struct bpf_object;
 struct sources;
+struct interpreter;
 struct unwinder;
 
 /* `valid`: the collector takes the record for one of its own. */
@@ -27,6 +28,7 @@ struct sources_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	size_t ring_bytes;
 	source_event_fn *fn;
 	void *ctx;

@@ -23,6 +23,7 @@
 #include "cpu.skel.h"
 #include "cpu_encode.h"
 #include "cpus.h"
+#include "interp/interpreter.h"
 #include "io.h"
 #include "log.h"
 #include "text.h"
@@ -44,7 +45,7 @@ struct cpu {
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct sampler *samplers[EVENT_MAX_STREAMS];
-	bool has_unwinder;
+	bool has_unwinder, has_interpreter;
 	uint64_t asleep_ns; /* BOOTTIME - MONOTONIC: grows with each suspend */
 };
 
@@ -58,6 +59,8 @@ static void cpu_stop(void *state)
 	cpu_bpf__destroy(c->skel);
 	if (c->has_unwinder)
 		unwinder_release(c->env.unwinder);
+	if (c->has_interpreter)
+		interpreter_unuse(c->env.interpreter);
 	free(c);
 }
 
@@ -69,13 +72,26 @@ static int prepare_walks(struct cpu *c)
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
 		log_warn("cpu: this kernel has no bpf_loop (Linux 5.17): stacks by frame pointers");
 		c->skel->rodata->unwind_by_tables = false;
+		c->skel->rodata->python_frames = false;
 		return 0;
 	}
 	r = unwinder_acquire(c->env.unwinder, c->env.loop);
 	if (r < 0)
 		return r;
 	c->has_unwinder = true;
-	return unwinder_reuse(c->env.unwinder, c->skel->obj);
+	r = unwinder_reuse(c->env.unwinder, c->skel->obj);
+	return r < 0 ? r : interpreter_reuse(c->env.interpreter, c->skel->obj);
+}
+
+static int begin_walks(struct cpu *c)
+{
+	int r;
+
+	if (!c->skel->rodata->python_frames)
+		return 0;
+	r = interpreter_use(c->env.interpreter, c->skel->obj);
+	c->has_interpreter = r == 0;
+	return r;
 }
 
 static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -98,6 +114,8 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = prepare_walks(c);
 	if (r == 0)
 		r = cpu_bpf__load(c->skel);
+	if (r == 0)
+		r = begin_walks(c);
 	if (r == 0)
 		r = bpf_ring_open(c->skel->obj, &c->ring);
 	if (r < 0) {

@@ -45,6 +45,7 @@ bool cpu_sample_valid(const struct event_hdr *ev, size_t len)
 	if (n == 0 || s->n_kernel > CPU_MAX_KERNEL_FRAMES || s->n_user > CPU_MAX_USER_FRAMES ||
 	    s->end >= UNWIND_ENDS || s->in_kernel > 1 || s->has_copy > 1 || ev->cpu >= MAX_CPUS)
 		return false;
+	n += s->python & ~CPU_PYTHON_CUT;
 	if (!s->has_copy)
 		return ev->size == CPU_SAMPLE_HEAD + n * sizeof(uint64_t);
 	if (ev->size < CPU_SAMPLE_COPY_HEAD || s->n_user == 0)
@@ -107,6 +108,9 @@ int cpu_encode(void *encoder, const struct event_hdr *ev)
 		.end = s->end,
 	};
 
+	sample.words = sample.user + s->n_user;
+	sample.n_words = s->python & ~CPU_PYTHON_CUT;
+	sample.words_whole = !(s->python & CPU_PYTHON_CUT);
 	if (s->has_copy) {
 		sample.copy = &s->copy;
 		sample.stack = s->stack;

@@ -10,7 +10,9 @@
 
 #include "clock.h"
 #include "hash.h"
+#include "interp/interp_stack.h"
 #include "process/process_table.h"
+#include "python.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
 #include "unwind/unwinder.h"
@@ -27,7 +29,7 @@
 
 #define MAX_KERNEL_FRAMES 128
 /* And one that says why the others are missing. */
-#define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + 1)
+#define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + PYTHON_MAX_FRAMES + 1)
 
 /* Two hashes of the addresses with independent seeds: 128 bits never meet by chance. */
 struct known_stack {
@@ -35,14 +37,24 @@ struct known_stack {
 	uint64_t maps_version; /* of the process; 0: entry is free */
 	uint64_t callstack_iid;
 	unsigned generation; /* of the writer */
+	bool approx;	     /* interpreted frames may be at the wrong place */
+};
+
+/* What a sample has of its stack, innermost first. */
+struct addresses {
+	const uint64_t *kernel, *user, *words;
+	uint32_t n_kernel, n_user, n_words;
+	bool words_whole;
 };
 
 /* A walk that is not over, and what it has found. */
 struct unfinished {
 	struct unwind_copy copy;
-	uint32_t n_kernel, n_user;
+	uint32_t n_kernel, n_user, n_words;
+	bool words_whole;
 	uint64_t kernel[MAX_KERNEL_FRAMES];
 	uint64_t user[UNWIND_MAX_FRAMES];
+	uint64_t words[PYTHON_MAX_FRAMES];
 	uint8_t stack[]; /* copy.len */
 };
 
@@ -56,8 +68,10 @@ struct sample {
 	uint8_t end;		       /* enum unwind_end */
 	struct known_stack stack;      /* callstack_iid 0: it is not known yet */
 	struct unfinished *unfinished; /* NULL: the walk is over */
-	unsigned n; /* locations, outermost first; none when the stack is known */
+	unsigned n;		    /* locations, outermost first; none when the stack is known */
+	unsigned n_kernel, n_marks; /* of them: the last ones, the first ones */
 	struct location **locations;
+	struct interp_stack *interp; /* NULL: no interpreted frames */
 };
 
 struct stack_encoder {
@@ -65,6 +79,7 @@ struct stack_encoder {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	enum trace_sequence seq;
 	struct sample *first, *last; /* waiting, in order of arrival */
 	unsigned n_waiting, n_unfinished;
@@ -102,6 +117,7 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 	e->processes = env->processes;
 	e->symbolizer = env->symbolizer;
 	e->unwinder = env->unwinder;
+	e->interpreter = env->interpreter;
 	e->seq = source->seq;
 	/* A program that chooses its addresses must not choose a hash. */
 	if (getrandom(e->seeds, sizeof(e->seeds), 0) != sizeof(e->seeds))
@@ -121,6 +137,7 @@ static void sample_free(struct sample *s)
 	for (unsigned i = 0; i < s->n; i++)
 		location_release(s->locations[i]);
 	free(s->locations);
+	interp_stack_free(s->interp);
 	free(s->unfinished);
 	free(s);
 }
@@ -144,11 +161,6 @@ const uint64_t *stack_encoder_ends(const struct stack_encoder *e)
 }
 
 /* ---- from addresses to locations ---- */
-
-struct addresses {
-	const uint64_t *kernel, *user;
-	uint32_t n_kernel, n_user;
-};
 
 /* A return address points behind the call: at the next line, even the next function. */
 static uint64_t call_site(uint64_t ip, bool innermost)
@@ -190,11 +202,14 @@ static void recognize(struct stack_encoder *e, const struct sample *s, const str
 		uint64_t seed = e->seeds[i] ^ s->end ^ ((uint64_t)at->n_kernel << 32);
 
 		seed = hash_bytes(at->kernel, at->n_kernel * sizeof(*at->kernel), seed);
-		ret->hash[i] = hash_bytes(at->user, at->n_user * sizeof(*at->user), seed);
+		seed = hash_bytes(at->user, at->n_user * sizeof(*at->user), seed);
+		ret->hash[i] = hash_bytes(at->words, at->n_words * sizeof(*at->words), seed);
 	}
 	known = known_slot(e, ret);
-	if (ret->maps_version && same_stack(known, ret))
+	if (ret->maps_version && same_stack(known, ret)) {
 		ret->callstack_iid = known->callstack_iid;
+		ret->approx = known->approx;
+	}
 }
 
 static bool is_whole(enum unwind_end end)
@@ -223,6 +238,8 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 		return false;
 	if (at->n_user > 0 && !is_whole(s->end) && unwind_end_has_stack(s->end))
 		ok = add_location(s, end_mark(e, s->end));
+	s->n_marks = s->n;
+	s->n_kernel = at->n_kernel;
 	for (unsigned i = at->n_user; i-- > 0 && ok;)
 		ok = add_location(s,
 				  process_table_locate(e->processes, s->tgid,
@@ -230,6 +247,9 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 	for (unsigned i = at->n_kernel; i-- > 0 && ok;)
 		ok = add_location(s, symbolizer_locate_kernel(e->symbolizer,
 							      call_site(at->kernel[i], i == 0)));
+	if (ok && at->n_words && e->interpreter)
+		ok = interp_stack_new(e->interpreter, at->words, at->n_words, at->words_whole,
+				      &s->interp) == 0;
 	return ok;
 }
 
@@ -265,7 +285,8 @@ static int finish(struct stack_encoder *e, struct sample *s, bool now)
 	if (r < 0)
 		return r;
 	s->end = (uint8_t)end;
-	at = (struct addresses){ u->kernel, u->user, u->n_kernel, u->n_user };
+	at = (struct addresses){ u->kernel, u->user,	u->words,      u->n_kernel,
+				 u->n_user, u->n_words, u->words_whole };
 	r = complete(e, s, &at);
 	free(u);
 	s->unfinished = NULL;
@@ -283,6 +304,10 @@ static int keep_unfinished(struct sample *s, const struct stack_sample *from)
 	u->n_user = from->n_user;
 	memcpy(u->kernel, from->kernel, u->n_kernel * sizeof(*u->kernel));
 	memcpy(u->user, from->user, u->n_user * sizeof(*u->user));
+	u->n_words = from->n_words;
+	u->words_whole = from->words_whole;
+	if (u->n_words)
+		memcpy(u->words, from->words, u->n_words * sizeof(*u->words));
 	memcpy(u->stack, from->stack, from->copy->len);
 	s->unfinished = u;
 	return 0;
@@ -312,7 +337,8 @@ static int retry_walks(struct stack_encoder *e)
 
 static struct sample *sample_new(struct stack_encoder *e, const struct stack_sample *from)
 {
-	struct addresses at = { from->kernel, from->user, from->n_kernel, from->n_user };
+	struct addresses at = { from->kernel, from->user,    from->words,      from->n_kernel,
+				from->n_user, from->n_words, from->words_whole };
 	struct sample *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -350,17 +376,38 @@ static bool sample_ready(const struct sample *s)
 	return true;
 }
 
+/* All frames of a sample, outermost first, the interpreted ones in their places. 0: no memory. */
+static size_t all_frames(struct sample *s, struct location *ret[MAX_FRAMES])
+{
+	size_t n_user = s->n - s->n_kernel - s->n_marks, n = s->n_marks;
+	struct location **user = s->locations + s->n_marks;
+
+	if (!s->interp) {
+		memcpy(ret, s->locations, s->n * sizeof(*ret));
+		return s->n;
+	}
+	memcpy(ret, s->locations, n * sizeof(*ret));
+	n += interp_stack_merge(s->interp, user, n_user, is_whole(s->end), ret + n,
+				&s->stack.approx);
+	if (n == s->n_marks)
+		return 0;
+	memcpy(ret + n, user + n_user, s->n_kernel * sizeof(*ret));
+	return n + s->n_kernel;
+}
+
 static uint64_t intern_stack(struct stack_encoder *e, struct sample *s)
 {
+	struct location *all[MAX_FRAMES];
 	uint64_t frames[MAX_FRAMES];
 	bool ready = sample_ready(s);
+	size_t n = all_frames(s, all);
 
-	for (unsigned i = 0; i < s->n; i++) {
-		frames[i] = trace_intern_frame(e->writer, e->seq, s->locations[i]);
+	for (size_t i = 0; i < n; i++) {
+		frames[i] = trace_intern_frame(e->writer, e->seq, all[i]);
 		if (!frames[i])
 			return 0;
 	}
-	s->stack.callstack_iid = trace_intern_callstack(e->writer, e->seq, frames, s->n);
+	s->stack.callstack_iid = trace_intern_callstack(e->writer, e->seq, frames, n);
 	s->stack.generation = trace_writer_generation(e->writer);
 	/* With names still missing it would stay without them for good. */
 	if (ready && s->stack.maps_version && s->stack.callstack_iid)
@@ -381,6 +428,8 @@ static int sample_write(struct stack_encoder *e, struct sample *s)
 	msg.primary_weight = s->weight;
 	if (!msg.callstack_iid || !msg.task_context_iid || !msg.execution_context_iid)
 		return -ENOMEM;
+	if (s->stack.approx && s->end == UNWIND_COMPLETE)
+		s->end = UNWIND_APPROX;
 	if (s->end != UNWIND_COMPLETE)
 		msg.unwind_error = (char *)unwind_end_name(s->end);
 	e->ends[s->end]++;

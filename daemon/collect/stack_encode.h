@@ -43,6 +43,9 @@ struct stack_sample {
 	/* Each innermost first. The first is where it runs, the others are return addresses. */
 	const uint64_t *kernel, *user;
 	uint32_t n_kernel, n_user;
+	const uint64_t *words; /* of Python frames (python.h), innermost first */
+	uint32_t n_words;
+	bool words_whole;
 	enum unwind_end end;
 	const struct unwind_copy *copy; /* NULL: the walk is over */
 	const uint8_t *stack;		/* copy->len bytes */

@@ -528,7 +528,11 @@ void files_client_submit(struct files_client *c, struct files_batch *batch)
 		finish(c, batch, FILES_RESULT_NO_WORKER, NULL);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&c->waiting, batch, link);
+	/* Names can wait, and do; frames that nobody looks for are gone. */
+	if (batch->kind == FILES_OBJECTS)
+		TAILQ_INSERT_HEAD(&c->waiting, batch, link);
+	else
+		TAILQ_INSERT_TAIL(&c->waiting, batch, link);
 	c->n_waiting++;
 	send_waiting(c);
 }

@@ -23,6 +23,8 @@ start_tracerd
 spawn "$O/tracectl" --socket "$SOCKET" record -s proc,cpu -F 999 -p $$ -o "$T/trace" 2>"$T/err"
 record=$!
 wait_for 60 is_recording || fail "the recording starts"
+# The worker looks into the interpreter's file, once, when it has time.
+LABEL=first BURN_MS=1000 "$PYTHON" "$here/pystacks.py" plain >/dev/null
 for mode in ${MODES-$all}; do
 	"$PYTHON" "$here/pystacks.py" "$mode"
 done >"$T/expected"
@@ -40,8 +42,8 @@ check "its stacks can be read" sh -c \
 
 while IFS=$'\t' read -r mode all good others; do
 	what="$mode: $good of $all samples have the Python frames they must have"
-	# What is left may be samples of the interpreter's own start and end.
-	if [ "$all" -ge 20 ] && [ $((good * 100)) -ge $((all * 90)) ]; then
+	# What is left may be of a moment in which a frame is made or given up.
+	if [ "$all" -ge 20 ] && [ $((good * 100)) -ge $((all * 95)) ]; then
 		ok "$what"
 	else
 		fail "$what"

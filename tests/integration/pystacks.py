@@ -5,9 +5,10 @@
     pystacks.py MODE
 
 Gives its thread the name MODE (or LABEL), gets into a situation, burns CPU there for BURN_MS
-(250) and prints "MODE<TAB>FRAME<TAB>FRAME...", outermost first: "NAME FILE:LINE"
-as Python itself has it, and "~" where C code has called the next one. The
-innermost is on one of two lines: "NAME FILE:LINE/LINE".
+(250) and prints "MODE<TAB>BEGIN<TAB>END<TAB>FRAME<TAB>FRAME...": when (ns of
+CLOCK_BOOTTIME), and its frames then, outermost first: "NAME FILE:LINE" as Python
+itself has it, and "~" where C code has called the next one. The innermost is on
+one of two lines: "NAME FILE:LINE/LINE".
 """
 import ctypes
 import functools
@@ -22,6 +23,8 @@ LABEL = os.environ.get("LABEL", MODE)
 BURN = float(os.environ.get("BURN_MS", 250)) / 1000
 # Whom C code calls, in each mode.
 CALLED_BY_C = set()
+# From 3.12 on the interpreter does more without leaving itself.
+OLD = sys.version_info < (3, 12)
 
 
 def name_thread():
@@ -29,7 +32,11 @@ def name_thread():
         f.write(LABEL)
 
 
-def burn(seconds=None):
+def now():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def burn():
     name_thread()
     frames, frame = [], sys._getframe().f_back
     while frame:
@@ -38,12 +45,12 @@ def burn(seconds=None):
         frame = frame.f_back
         if code.co_qualname in CALLED_BY_C or not frame:
             frames.append("~")
-    first = sys._getframe().f_lineno + 4
+    first = sys._getframe().f_lineno + 3
     frames.insert(0, f"burn {__file__}:{first}/{first + 1}")
-    print(LABEL, *reversed(frames), sep="\t", flush=True)
-    end, step = time.thread_time() + (seconds or BURN), range(20000)
+    end, step, begin = time.thread_time() + BURN, range(20000), now()
     while time.thread_time() < end:
         for _ in step: pass  # noqa: E701: one line, so that it is known
+    print(LABEL, begin, now(), *reversed(frames), sep="\t", flush=True)
 
 
 # ---- situations ----
@@ -138,6 +145,8 @@ def names():
 
 def in_thread():
     CALLED_BY_C.add("Thread._bootstrap")
+    if OLD:
+        CALLED_BY_C.add("plain")
     others = [threading.Thread(target=time.sleep, args=(60,), daemon=True) for _ in range(20)]
     for t in others:
         t.start()
@@ -150,6 +159,8 @@ def in_task():
     import asyncio
 
     CALLED_BY_C.add("in_task.<locals>.outer")
+    if OLD:
+        CALLED_BY_C.add("in_task.<locals>.inner")
 
     async def inner():
         await asyncio.sleep(0)

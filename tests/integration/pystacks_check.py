@@ -5,8 +5,8 @@
     pystacks_check.py FILE EXPECTED [MAX_FRAMES]
 
 EXPECTED has the lines of pystacks.py. Of each mode a line is printed,
-tab-separated: MODE, how many samples threads of that name have, how many of them
-are as expected, and what the most frequent others look like.
+tab-separated: MODE, how many samples threads of that name have at that time, how
+many of them are as expected, and what the most frequent others look like.
 
 A stack is as expected when its Python frames are the ones that were said, with file
 and line, native frames are where "~" was said and nowhere else but innermost, and
@@ -16,13 +16,46 @@ MAX_FRAMES Python frames only so many are looked for.
 import sys
 from collections import Counter, defaultdict
 
-from stacks import Trace
+from wire import fields, packets
 
 INTERPRETED = 3
 EVALUATION = "_PyEval_EvalFrameDefault"
 
 
-class PythonTrace(Trace):
+class Trace:
+    def __init__(self, path):
+        self.names = defaultdict(set)  # (pid, tid) -> names of the thread
+        self.interned = {}  # (sequence, kind, iid) -> message as a list of fields
+        self.samples = []  # (time, sequence, sample)
+        with open(path, "rb") as f:
+            for packet in packets(f.read()):
+                self.packet(dict(packet))
+
+    def packet(self, get):
+        for number, value in fields(get.get(2, b"")):
+            entry = dict(fields(value))
+            if number == 2:
+                self.names[entry[3], entry[1]].add(entry.get(2, b"").decode())
+        for kind, entry in fields(get.get(12, b"")):
+            message = list(fields(entry))
+            self.interned[get[10], kind, dict(message)[1]] = message
+        if 135 in get:
+            self.samples.append((get[8], get[10], dict(fields(get[135]))))
+
+    def string(self, sequence, kind, iid):
+        return dict(self.interned[sequence, kind, iid]).get(2, b"").decode()
+
+    def thread(self, sequence, sample):
+        context = dict(self.interned[sequence, 48, sample[2]])
+        return context[2], context[3]
+
+    def path(self, sequence, frame):
+        """Of the file that a frame is in; the kernel and its modules have none."""
+        for number, value in self.interned[sequence, 19, frame[3]]:
+            if number == 7:
+                return self.string(sequence, 17, value)
+        return ""
+
     def python_stack(self, sequence, sample):
         """Python frames as "NAME FILE:LINE", native ones in a row as "~"."""
         stack = []
@@ -31,7 +64,7 @@ class PythonTrace(Trace):
                 continue
             frame = dict(self.interned[sequence, 6, iid])
             name = self.string(sequence, 5, frame[2])
-            path, _ = self.frame(sequence, iid)
+            path = self.path(sequence, frame)
             if frame.get(7) == INTERPRETED:
                 file = self.string(sequence, 18, frame[5]) if 5 in frame else "?"
                 stack.append(f"{name} {file}:{frame.get(6, 0)}")
@@ -56,24 +89,27 @@ def alternatives(line):
 def cut(stack, max_frames):
     """Of a deep stack the innermost frames alone, with what is native before them."""
     python = [i for i, frame in enumerate(stack) if frame != "~"]
-    return stack[python[-max_frames] :] if len(python) > max_frames else stack
+    return stack[python[-max_frames] :] if len(python) >= max_frames else stack
 
 
 def main():
     max_frames = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
-    expected = defaultdict(list)
+    expected, times = defaultdict(list), {}
     with open(sys.argv[2], encoding="utf-8") as f:
         for line in f:
-            mode, *stack = line.rstrip("\n").split("\t")
+            mode, begin, end, *stack = line.rstrip("\n").split("\t")
+            times[mode] = int(begin), int(end)
             expected[mode] += [cut(s, max_frames) for s in alternatives(stack)]
     n_all, n_good, others = Counter(), Counter(), defaultdict(Counter)
-    trace = PythonTrace(sys.argv[1])
-    for sequence, sample in trace.samples:
+    trace = Trace(sys.argv[1])
+    for time, sequence, sample in trace.samples:
         modes = trace.names[trace.thread(sequence, sample)] & expected.keys()
         if not modes or 6 not in sample:
             continue
         stack = trace.python_stack(sequence, sample)
         for mode in modes:
+            if not times[mode][0] <= time < times[mode][1]:
+                continue
             n_all[mode] += 1
             if cut(stack, max_frames) in expected[mode]:
                 n_good[mode] += 1
