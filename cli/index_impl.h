@@ -31,6 +31,8 @@ enum index_table {
 	TABLE_TASKS,	     /* task */
 	TABLE_CPUS,	     /* CPU */
 	TABLE_COUNTERS,	     /* counter */
+	TABLE_EVENT_NAMES,   /* string; with waits only */
+	TABLE_ARG_NAMES,     /* string; with waits only */
 	N_TABLES
 };
 
@@ -57,6 +59,7 @@ struct index_clocks;
 struct index_stacks;
 struct index_tasks;
 struct index_samples;
+struct index_waits;
 
 struct trace_index {
 	struct pool_budget budget;
@@ -72,6 +75,7 @@ struct trace_index {
 	struct index_stacks *stacks;
 	struct index_tasks *tasks;
 	struct index_samples *samples;
+	struct index_waits *waits; /* NULL: nobody wants them */
 };
 
 /* ---- trace_index.c ---- */
@@ -126,6 +130,7 @@ void index_tasks_bundle(struct trace_index *ix, const uint8_t *data, size_t len)
 #define INDEX_NO_PID INT32_MIN
 /* The number of a pair; INDEX_NO_PID where it is not told. */
 uint32_t index_tasks_pair(struct trace_index *ix, int32_t pid, int32_t tid);
+int32_t index_tasks_tid(const struct trace_index *ix, uint32_t pair);
 /* Before index_tasks_thread(). */
 void index_tasks_sort(struct trace_index *ix);
 /* Whom a pair was at that time. */
@@ -145,5 +150,17 @@ void index_samples_stack(struct trace_index *ix, struct index_sequence *seq, uin
 void index_samples_perf(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
 			const uint8_t *data, size_t len);
 void index_samples_finish(struct trace_index *ix);
+
+/* ---- index_waits.c: all but the first two only if `ix->waits` ---- */
+
+int index_waits_new(struct trace_index *ix, struct index_waits **ret);
+void index_waits_free(struct index_waits *w);
+void index_waits_track(struct trace_index *ix, const TrackDescriptor *d);
+void index_waits_interned(struct trace_index *ix, struct index_sequence *seq,
+			  const InternedData *d);
+/* A TrackEvent as it lies in its packet. */
+void index_waits_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+		       const uint8_t *data, size_t len);
+void index_waits_finish(struct trace_index *ix);
 
 #endif

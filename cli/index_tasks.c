@@ -184,6 +184,11 @@ uint32_t index_tasks_pair(struct trace_index *ix, int32_t pid, int32_t tid)
 	return index_pool_add(ix, ix->tasks->pairs, &pair, sizeof(pair));
 }
 
+int32_t index_tasks_tid(const struct trace_index *ix, uint32_t pair)
+{
+	return ((const struct pair *)pool_get(ix->tasks->pairs, pair, NULL))->tid;
+}
+
 /* ---- who it was ---- */
 
 static int by_id_and_time(const void *pa, const void *pb)

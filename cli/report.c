@@ -20,19 +20,25 @@ enum { EXIT_NO_SAMPLES = EXIT_FAILED, EXIT_UNREADABLE = EXIT_USAGE };
 
 const struct report_mode report_modes[] = {
 	{ .needs_tree = true, .run = report_tables },
-	{ "flame", NULL, "a flame graph, as wide as the terminal", true, report_flame },
-	{ "folded", NULL, "a line for each stack: comm;caller;callee COUNT", true, report_folded },
-	{ "json", NULL, "all of it for programs, as one object", true, report_json },
+	{ "flame", NULL, "a flame graph, as wide as the terminal", true, report_flame, false },
+	{ "folded", NULL, "a line for each stack: comm;caller;callee COUNT", true, report_folded,
+	  false },
+	{ "json", NULL, "all of it for programs, as one object", true, report_json, false },
 	{ "completeness", NULL, "how many stacks are whole, and why the others end", false,
-	  report_completeness },
+	  report_completeness, false },
+	{ "why", "THREAD", "what it (tid or name) waited for, and who ended that", false,
+	  report_why, true },
 	{ 0 },
 };
 
 int report_on(const struct report_options *o, const struct trace_index *ix)
 {
 	struct report r = { .o = o, .ix = ix };
-	int error = report_select(&r);
+	int error = 0;
 
+	if (o->mode->needs_waits)
+		return o->mode->run(&r);
+	error = report_select(&r);
 	if (error == 0 && r.n_samples == 0) {
 		fprintf(stderr, "tracectl: none of the samples in %s is one of those\n",
 			clean(o->file));
@@ -100,6 +106,8 @@ int cmd_report(int argc, char **argv)
 	r = open_input(o.file, &fd);
 	if (r == 0)
 		r = trace_index_new(&ix);
+	if (r == 0 && o.mode->needs_waits)
+		r = trace_index_want_waits(ix);
 	if (r == 0)
 		r = read_index(fd, ix);
 	if (r == 0)

@@ -73,6 +73,7 @@ struct report_text report_label(const struct report *r, uint32_t label);
 struct report_text report_weight(const struct report *r, uint64_t weight);
 struct report_text report_number(uint64_t n);
 struct report_text report_bytes(uint64_t n);
+struct report_text report_duration(uint64_t ns);
 /* "linux.perf (cpu-clock 999 Hz)" */
 struct report_text report_source(const struct report *r, const struct trace_source *s);
 /* Of `whole`; 0 when there is none. */
@@ -85,6 +86,9 @@ const char *report_module(const struct report *r, const struct label *l);
 
 /* What was recorded, which samples these are, what is missing. */
 void report_head(const struct report *r);
+/* The first and the third of these alone. */
+void report_machine(const struct report *r);
+void report_lost(const struct report *r);
 
 /* ---- report.c ---- */
 
@@ -98,5 +102,6 @@ int report_folded(struct report *r);
 int report_flame(struct report *r);
 int report_json(struct report *r);
 int report_completeness(struct report *r);
+int report_why(struct report *r);
 
 #endif

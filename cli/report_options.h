@@ -50,6 +50,7 @@ struct report_mode {
 	const char *help;
 	bool needs_tree; /* report.tree, and all that goes with it */
 	int (*run)(struct report *r);
+	bool needs_waits; /* of the index; samples are not selected */
 };
 
 /* In report.c; the first is the default, which has no option; ends with `run` NULL. */

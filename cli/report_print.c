@@ -86,7 +86,7 @@ struct report_text report_bytes(uint64_t n)
 	return scaled((double)n, units, sizeof(units) / sizeof(units[0]), 1000);
 }
 
-static struct report_text duration(uint64_t ns)
+struct report_text report_duration(uint64_t ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 
@@ -97,7 +97,7 @@ struct report_text report_weight(const struct report *r, uint64_t weight)
 {
 	switch (r->source->unit) {
 	case TRACE_UNIT_NS:
-		return duration(weight);
+		return report_duration(weight);
 	case TRACE_UNIT_BYTES:
 		return report_bytes(weight);
 	default:
@@ -198,7 +198,7 @@ struct report_text report_label(const struct report *r, uint32_t label)
 
 /* ---- what stands above ---- */
 
-static void print_machine(const struct report *r)
+void report_machine(const struct report *r)
 {
 	const struct trace_facts *f = trace_index_facts(r->ix);
 
@@ -217,7 +217,7 @@ static void print_machine(const struct report *r)
 	       f->complete ? "" : ", without an end");
 }
 
-static void print_lost(const struct report *r)
+void report_lost(const struct report *r)
 {
 	const struct trace_facts *f = trace_index_facts(r->ix);
 	bool any = false;
@@ -261,7 +261,7 @@ void report_head(const struct report *r)
 {
 	const struct trace_source *s = r->source;
 
-	print_machine(r);
+	report_machine(r);
 	printf("%s: %s", report_source(r, s).s, report_number(r->n_samples).s);
 	if (r->n_samples != s->n_samples)
 		printf(" of %s", report_number(s->n_samples).s);
@@ -271,6 +271,6 @@ void report_head(const struct report *r)
 	if (s->unit == TRACE_UNIT_NS || s->unit == TRACE_UNIT_BYTES || r->weight != r->n_samples)
 		printf(", %s", report_weight(r, r->weight).s);
 	fputs("\n", stdout);
-	print_lost(r);
+	report_lost(r);
 	print_others(r);
 }

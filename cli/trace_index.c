@@ -70,6 +70,7 @@ void trace_index_free(struct trace_index *ix)
 	while (ix->sequences && hash_next(ix->sequences, &pos, NULL, NULL, &seq))
 		sequence_free(seq);
 	hash_free(ix->sequences);
+	index_waits_free(ix->waits);
 	index_samples_free(ix->samples);
 	index_tasks_free(ix->tasks);
 	index_stacks_free(ix->stacks);
@@ -217,11 +218,11 @@ struct packet {
 	uint32_t sequence, flags, clock;
 	bool has_time, has_clock, dropped;
 	bool unpack; /* it has something that packet_decode() shall show */
-	struct bytes interned, stack_sample, perf_sample, ftrace;
+	struct bytes interned, stack_sample, perf_sample, ftrace, track_event;
 };
 
-/* Does it define anything that stacks or samples lean on? */
-static bool defines(const struct bytes *interned)
+/* Does it define anything that stacks or samples lean on, or with `events` also these? */
+static bool defines(const struct bytes *interned, bool events)
 {
 	struct wire_field f;
 	struct wire w;
@@ -229,6 +230,11 @@ static bool defines(const struct bytes *interned)
 	wire_init(&w, interned->data, interned->len);
 	while (wire_next(&w, &f) > 0) {
 		switch (f.number) {
+		case 2: /* event names */
+		case 3: /* names of arguments */
+			if (events)
+				return true;
+			break;
 		case 5:	 /* function names */
 		case 6:	 /* frames */
 		case 7:	 /* callstacks */
@@ -251,6 +257,9 @@ static void take_bytes(struct packet *p, const struct wire_field *f)
 	switch (f->number) {
 	case 1:
 		p->ftrace = b;
+		break;
+	case 11:
+		p->track_event = b;
 		break;
 	case 12:
 		p->interned = b;
@@ -298,7 +307,7 @@ static void take_number(struct packet *p, const struct wire_field *f)
 	}
 }
 
-static void parse(const struct trace_packet_bytes *bytes, struct packet *ret)
+static void parse(const struct trace_packet_bytes *bytes, bool events, struct packet *ret)
 {
 	struct wire_field f;
 	struct wire w;
@@ -311,7 +320,7 @@ static void parse(const struct trace_packet_bytes *bytes, struct packet *ret)
 		else if (f.type == WIRE_VARINT)
 			take_number(ret, &f);
 	}
-	if (ret->interned.data && defines(&ret->interned))
+	if (ret->interned.data && defines(&ret->interned, events))
 		ret->unpack = true;
 }
 
@@ -471,12 +480,16 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 	if (seq && seq->valid && pkt->interned_data) {
 		index_stacks_interned(ix, seq, pkt->interned_data);
 		index_samples_interned(ix, seq, pkt->interned_data);
+		if (ix->waits)
+			index_waits_interned(ix, seq, pkt->interned_data);
 	}
 	time_ns = time_of(ix, p, seq);
 	if (pkt->process_tree)
 		index_tasks_tree(ix, time_ns, pkt->process_tree);
 	if (pkt->track_descriptor)
 		index_tasks_track(ix, pkt->track_descriptor);
+	if (ix->waits && pkt->track_descriptor)
+		index_waits_track(ix, pkt->track_descriptor);
 	if (pkt->module_symbols)
 		index_stacks_symbols(ix, pkt->module_symbols);
 	if (pkt->system_info)
@@ -497,7 +510,7 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	int r;
 
 	ix->facts.n_packets++;
-	parse(bytes, &p);
+	parse(bytes, ix->waits != NULL, &p);
 	seq = sequence_of(ix, p.sequence);
 	if (seq && !follow_sequence(seq, &p)) {
 		ix->facts.n_skipped++;
@@ -517,6 +530,9 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	if (p.stack_sample.data)
 		index_samples_stack(ix, seq, time_of(ix, &p, seq), p.stack_sample.data,
 				    p.stack_sample.len);
+	if (ix->waits && seq && p.track_event.data)
+		index_waits_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
+				  p.track_event.len);
 	if (p.perf_sample.data)
 		index_samples_perf(ix, seq, time_of(ix, &p, seq), p.perf_sample.data,
 				   p.perf_sample.len);
@@ -571,6 +587,8 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	index_stacks_finish(ix);
 	index_tasks_sort(ix);
 	index_samples_finish(ix);
+	if (ix->waits)
+		index_waits_finish(ix);
 	finish_range(ix);
 	ix->facts.losses = ix->losses.items;
 	ix->facts.n_losses = ix->losses.n;

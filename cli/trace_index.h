@@ -163,4 +163,24 @@ const struct trace_sample *trace_index_samples(const struct trace_index *ix, siz
 const char *trace_index_reason(const struct trace_index *ix, uint16_t ended);
 size_t trace_index_n_reasons(const struct trace_index *ix);
 
+/* ---- waits ---- */
+
+struct trace_wait {
+	uint64_t begin_ns, woken_ns, end_ns; /* woken_ns: its end if nobody woke it */
+	int32_t tid, waker_tid;		     /* waker_tid 0: not a thread, or not known */
+	uint32_t thread;
+	uint32_t waker;	   /* thread, or TRACE_NONE */
+	uint32_t name;	   /* string: "read pipe" */
+	uint32_t reason;   /* string: "read" */
+	uint32_t woken_by; /* string: "interrupt"; TRACE_NONE: it was a thread, or nobody */
+	uint32_t function; /* string: the kernel's, which woke it; or TRACE_NONE */
+	uint32_t stack, waker_stack; /* or TRACE_NONE */
+	bool began_before, unfinished;
+};
+
+/* Before trace_index_read(): else waits are passed over. */
+int trace_index_want_waits(struct trace_index *ix);
+/* By thread, and then in the order of their times. */
+const struct trace_wait *trace_index_waits(const struct trace_index *ix, size_t *ret_n);
+
 #endif
