@@ -199,6 +199,7 @@ static __always_inline int unwind_register(struct unwind_walk *w, __u32 reg, __u
 struct unwind_loop {
 	struct unwind_walk w;
 	__u64 *ips; /* UNWIND_MAX_FRAMES */
+	__u64 called;
 	int end;
 };
 
@@ -211,9 +212,7 @@ static long unwind_next(__u64 i, struct unwind_loop *l)
 		l->end = UNWIND_DEPTH;
 		return 1;
 	}
-	l->ips[n & (UNWIND_MAX_FRAMES - 1)] = unwind_frame_ip(&l->w);
-	end = unwind_step(&l->w);
-	l->w.n = n + 1;
+	end = unwind_frame(&l->w, &l->ips[n & (UNWIND_MAX_FRAMES - 1)], &l->called);
 	if (end == UNWIND_GO_ON)
 		return 0;
 	l->end = end;

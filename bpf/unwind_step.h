@@ -403,4 +403,49 @@ UNWIND_PART int unwind_step(struct unwind_walk *w)
 	return unwind_by_rule(w, rule);
 }
 
+/*
+ * A return address that no call has left there was put there by hand: a signal's
+ * trampoline (which has its rule), or the first frame of a coroutine.
+ */
+static __always_inline bool unwind_is_by_hand(struct unwind_walk *w, __u64 ra)
+{
+#if UNWIND_ARM64
+	return false;
+#else
+	__u64 before;
+
+	return unwind_read(w, &before, sizeof(before), ra - 8) == 0 && !unwind_is_call(before);
+#endif
+}
+
+/*
+ * Adds the frame that the walk is at, and goes on to its caller. `*called` is
+ * where the frame before was at, as a return address; 0: there is none.
+ */
+static __always_inline int unwind_frame(struct unwind_walk *w, __u64 *ip, __u64 *called)
+{
+	__u64 ra = w->is_exact ? 0 : w->pc, was_called = *called;
+	int end;
+
+	*ip = unwind_frame_ip(w);
+	end = unwind_step(w);
+	*called = ra;
+	w->n++;
+	if (end == UNWIND_GO_ON) {
+		if (w->is_exact && ra) /* a trampoline: nothing is before its first instruction */
+			*ip = ra + 1;
+		return end;
+	}
+	if (end <= UNWIND_APPROX || end == UNWIND_PENDING)
+		return end;
+	/* No mapping: it is the frame before that has no caller, and this one is none. */
+	if (end == UNWIND_NOMAP && was_called && unwind_is_by_hand(w, was_called)) {
+		w->n--;
+		return UNWIND_APPROX;
+	}
+	if (end != UNWIND_NOMAP && ra && unwind_is_by_hand(w, ra))
+		return UNWIND_APPROX;
+	return end;
+}
+
 #endif

@@ -82,19 +82,20 @@ enum unwind_end stack_walk(const struct stack_walk_env *env, const struct unwind
 		.n = *n,
 		.env = { .env = env, .copy = copy, .stack = stack },
 	};
+	__u64 ip, called = 0;
+	uint32_t at;
 	int end;
 
-	for (;;) {
-		end = unwind_step(&w);
-		if (end != UNWIND_GO_ON)
-			break;
+	w.n--; /* the first one is there already, and comes again */
+	do {
 		if (w.n == UNWIND_MAX_FRAMES) {
 			end = UNWIND_DEPTH;
 			break;
 		}
-		ips[w.n] = unwind_frame_ip(&w);
-		w.n++;
-	}
+		at = w.n;
+		end = unwind_frame(&w, &ip, &called);
+		ips[at] = ip;
+	} while (end == UNWIND_GO_ON);
 	*n = w.n;
 	if ((end == UNWIND_READ_STACK || end == UNWIND_READ_FP) && w.env.is_short)
 		end = UNWIND_COPY_SHORT;
