@@ -70,6 +70,7 @@ $(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
+$(O)/tests/tools/unwind_tables: $(call obj,$(DAEMON))
 
 $(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
 	$(call say,LINK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables FILE...: what it costs to make the unwind tables of these files.
+ * unwind_tables FILE...: what it costs to make the unwind tables of these files.
  *
  * Prints for each: rows, nanoseconds of CPU time a row (the best of several
  * times, so that a busy machine does not count), bytes a row with pages and
