@@ -69,6 +69,11 @@ size_t report_columns(const char *s);
 struct report_text report_cut(struct report_text t, size_t columns);
 /* "main", "xz [1234]", "CPU 3" */
 struct report_text report_label(const struct report *r, uint32_t label);
+/* The same without parameters and template arguments, when it has more columns. */
+struct report_text report_short_label(const struct report *r, uint32_t label, size_t columns);
+#define REPORT_SHORT 50 /* columns: names of functions are whole up to this */
+/* What is left of a terminal's line for a name; elsewhere lines may be long. */
+size_t report_room(const struct report *r, size_t used);
 /* A number of the source's unit: "1.25 s", "12.3 MB", "1,234". */
 struct report_text report_weight(const struct report *r, uint64_t weight);
 struct report_text report_number(uint64_t n);
@@ -83,6 +88,12 @@ const struct label *report_label_of(const struct report *r, uint32_t label);
 bool report_is_code(const struct label *l); /* a function or module, not who ran it */
 /* "[kernel]", "libc.so.6"; "" */
 const char *report_module(const struct report *r, const struct label *l);
+
+/* ---- report_tree.c ---- */
+
+void report_tree(const struct report *r);
+
+/* ---- report_head.c ---- */
 
 /* What was recorded, which samples these are, what is missing. */
 void report_head(const struct report *r);

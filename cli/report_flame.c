@@ -11,6 +11,7 @@
 
 #include "hash.h"
 #include "report.h"
+#include "short_name.h"
 
 #define PLAIN_WIDTH 100
 #define MAX_ROWS    500 /* deeper than that nothing has room, or all of it is one chain */
@@ -67,12 +68,25 @@ static int colour_of(const struct report *r, uint32_t label)
 						 : native[pick];
 }
 
-static void print_cell(const struct report *r, uint32_t node, unsigned width)
+/* As much of a name as tells the most in so many columns. */
+static struct report_text name_of(const struct report *r, uint32_t node, unsigned columns)
 {
 	struct report_text name = { "all" };
+	const char *last;
 
-	if (node != STACK_TREE_ROOT)
-		name = report_label(r, stack_tree_label(r->tree, node));
+	if (node == STACK_TREE_ROOT)
+		return name;
+	name = report_short_label(r, stack_tree_label(r->tree, node), columns);
+	last = short_name_last(name.s);
+	if (report_columns(name.s) > columns)
+		memmove(name.s, last, strlen(last) + 1);
+	return name;
+}
+
+static void print_cell(const struct report *r, uint32_t node, unsigned width)
+{
+	struct report_text name = name_of(r, node, width);
+
 	if (r->o->colour) {
 		int colour = node == STACK_TREE_ROOT
 				     ? 255
