@@ -61,6 +61,7 @@ static const struct {
 	[FILES_WORKER_SYMBOLS] = { "symbols", "functions of programs stay without names" },
 	[FILES_WORKER_TABLES] = { "unwind",
 				  "stacks of programs without frame pointers stay incomplete" },
+	[FILES_WORKER_LINES] = { "lines", "the trace has no source lines" },
 };
 
 struct files_client {

@@ -55,7 +55,7 @@ void files_reply_debug(struct files_writer *w, const struct files_debug *debug)
 	put(w, debug, sizeof(*debug));
 }
 
-bool files_reply_lines(struct files_writer *w, const struct files_frame *frames, size_t n)
+bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n)
 {
 	struct files_lines_head head = { .n_frames = (uint16_t)n };
 	size_t len = sizeof(head);
@@ -67,7 +67,7 @@ bool files_reply_lines(struct files_writer *w, const struct files_frame *frames,
 		return false;
 	put(w, &head, sizeof(head));
 	for (size_t i = 0; i < n; i++) {
-		const struct files_frame *f = &frames[i];
+		const struct source_frame *f = &frames[i];
 		struct files_frame_head h = { .line = f->line,
 					      .function_len = (uint16_t)f->function_len,
 					      .source_len = (uint16_t)f->source_len };
@@ -92,7 +92,7 @@ void files_reply_get_debug(const struct files_reply *reply, struct files_debug *
 	memcpy(ret, reply->entries, sizeof(*ret));
 }
 
-size_t files_reply_next_lines(struct files_reply *reply, struct files_frame ret[FILES_FRAMES_MAX])
+size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX])
 {
 	struct files_lines_head head;
 
@@ -101,12 +101,12 @@ size_t files_reply_next_lines(struct files_reply *reply, struct files_frame ret[
 		struct files_frame_head h;
 
 		skip(reply, &h, sizeof(h));
-		ret[i] = (struct files_frame){ .function = (const char *)reply->entries,
-					       .function_len = h.function_len,
-					       .source = (const char *)reply->entries +
-							 h.function_len,
-					       .source_len = h.source_len,
-					       .line = h.line };
+		ret[i] = (struct source_frame){ .function = (const char *)reply->entries,
+						.function_len = h.function_len,
+						.source = (const char *)reply->entries +
+							  h.function_len,
+						.source_len = h.source_len,
+						.line = h.line };
 		skip(reply, NULL, (size_t)h.function_len + h.source_len);
 	}
 	return head.n_frames;

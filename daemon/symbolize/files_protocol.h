@@ -150,15 +150,9 @@ void files_reply_add(struct files_writer *w, const struct files_entry_head *entr
 		     const char *name);
 void files_reply_objects(struct files_writer *w, const struct files_objects *objects);
 
-struct files_frame {
-	const char *function, *source; /* no NUL at their ends */
-	size_t function_len, source_len;
-	uint32_t line;
-};
-
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
 /* False, and nothing is written: it would not fit. */
-bool files_reply_lines(struct files_writer *w, const struct files_frame *frames, size_t n);
+bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n);
 
 /* ---- daemon ---- */
 
@@ -183,6 +177,6 @@ int files_reply_decode(const void *msg, size_t len, struct files_reply *ret);
 void files_reply_next(struct files_reply *reply, struct files_entry *ret);
 void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret);
 /* The entries of LINES, head.n times. Returns how many frames it has. */
-size_t files_reply_next_lines(struct files_reply *reply, struct files_frame ret[FILES_FRAMES_MAX]);
+size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX]);
 
 #endif

@@ -59,7 +59,9 @@ bool files_sandbox_is_loose(void)
 #define SKIP_IF_ANY(bits, n)  BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, n, 0)
 
 #define ALLOW(call) SKIP_UNLESS(__NR_##call, 1), RET(SECCOMP_RET_ALLOW)
-#define DENY(call)  SKIP_UNLESS(__NR_##call, 1), RET(SECCOMP_RET_KILL_PROCESS)
+/* For libraries that look for more files than they are given: there are none. */
+#define REFUSE(call) SKIP_UNLESS(__NR_##call, 1), RET(SECCOMP_RET_ERRNO | EACCES)
+#define DENY(call)   SKIP_UNLESS(__NR_##call, 1), RET(SECCOMP_RET_KILL_PROCESS)
 
 /* Numbers of another architecture or of x32 mean other calls. */
 #define PROLOGUE                                                       \
@@ -90,6 +92,13 @@ static const struct sock_filter symbols_filter[] = {
 };
 #define tables_filter symbols_filter
 #else
+/* libdw looks where its file is, and for parts of it in others. */
+#ifdef __NR_open
+#define REFUSE_PATHS REFUSE(openat), REFUSE(readlinkat), REFUSE(open), REFUSE(readlink),
+#else
+#define REFUSE_PATHS REFUSE(openat), REFUSE(readlinkat),
+#endif
+
 #define READ_FILES \
 	ALLOW(pread64), \
 	ALLOW(recvmsg), \
@@ -129,6 +138,7 @@ static const struct sock_filter symbols_filter[] = {
 
 static const struct sock_filter symbols_filter[] = {
 	PROLOGUE,
+	REFUSE_PATHS
 	READ_FILES,
 };
 

@@ -252,11 +252,11 @@ struct frame_text {
 	char function[DEMANGLE_MAX + 1], source[3 * FILES_SOURCE_MAX + 1];
 };
 
-static struct files_frame frame_of(const struct dwarf_frame *in, struct frame_text *text)
+static struct source_frame frame_of(const struct dwarf_frame *in, struct frame_text *text)
 {
-	struct files_frame f = { .function = text->function,
-				 .source = text->source,
-				 .line = in->line };
+	struct source_frame f = { .function = text->function,
+				  .source = text->source,
+				  .line = in->line };
 	size_t len;
 
 	if (in->function)
@@ -276,7 +276,7 @@ static bool add_lines(struct files_server *s, uint64_t vaddr, struct files_write
 {
 	static struct frame_text text[FILES_FRAMES_MAX]; /* the worker has one thread */
 	struct dwarf_frame found[DWARF_MAX_FRAMES];
-	struct files_frame frames[FILES_FRAMES_MAX];
+	struct source_frame frames[FILES_FRAMES_MAX];
 	size_t n = dwarf_lines_find(s->lines, vaddr, found), skip = 0;
 
 	if (n > FILES_FRAMES_MAX) {

@@ -122,6 +122,7 @@ const char *files_worker_name(enum files_worker_kind kind)
 	static const char *const names[FILES_WORKER_KINDS] = {
 		[FILES_WORKER_SYMBOLS] = "tracer-files",
 		[FILES_WORKER_TABLES] = "tracer-tables",
+		[FILES_WORKER_LINES] = "tracer-lines",
 	};
 
 	return names[kind];

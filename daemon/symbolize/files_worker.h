@@ -12,10 +12,11 @@
 #ifndef FILES_WORKER_H
 #define FILES_WORKER_H
 
-/* Two do not delay each other: a file with many symbols does not hold up tables. */
+/* They do not delay each other: a file with many symbols does not hold up tables. */
 enum files_worker_kind {
 	FILES_WORKER_SYMBOLS, /* "tracer-files": names of functions */
 	FILES_WORKER_TABLES,  /* "tracer-tables": unwind tables (files_tables.h) */
+	FILES_WORKER_LINES,   /* "tracer-lines": source lines; only while they are asked for */
 	FILES_WORKER_KINDS
 };
 

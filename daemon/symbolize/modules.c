@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -207,6 +210,33 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return r;
+}
+
+/*
+ * The name may be somebody else's by now, so nothing is opened before it is known
+ * to be what was mapped. RESOLVE_CACHED: no file system has to be asked for it.
+ */
+int modules_reopen(const struct code_module *m)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_CACHED };
+	struct file_key key;
+	char name[64];
+	int path_fd, fd = -1;
+
+	if (m->type != MODULE_FILE || m->pub.path[0] != '/')
+		return -1;
+	path_fd = (int)syscall(SYS_openat2, AT_FDCWD, m->pub.path, &how, sizeof(how));
+	if (path_fd < 0)
+		return -1;
+	/* Another file system than one on a block device may never answer to an open(). */
+	if (identify(path_fd, &key) == 0 && key.dev >> 32 != 0 &&
+	    memcmp(m->key, &key, sizeof(key)) == 0) {
+		snprintf(name, sizeof(name), "/proc/self/fd/%d", path_fd);
+		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	}
+	close(path_fd);
+	return fd < 0 ? -1 : fd;
 }
 
 struct code_module *modules_by_name(struct modules *ms, enum module_type type, const char *name)

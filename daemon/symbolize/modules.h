@@ -72,6 +72,11 @@ int modules_by_file(struct modules *ms, int fd, const char *path, struct code_mo
 /* NULL: out of memory, or too many. Kernel modules are not counted. */
 struct code_module *modules_by_name(struct modules *ms, enum module_type type, const char *name);
 
+/*
+ * For a file that has been closed meanwhile: a descriptor for the caller, if by
+ * its name there is still the very same file. Else -1.
+ */
+int modules_reopen(const struct code_module *m);
 /* Its file is about to be read: other descriptors are closed before this one. */
 void modules_touch(struct code_module *m);
 void modules_close(struct code_module *m);

@@ -59,6 +59,8 @@ int symbolizer_new(struct symbolizer **ret)
 	if (!sym)
 		return -ENOMEM;
 	TAILQ_INIT(&sym->work);
+	TAILQ_INIT(&sym->queries);
+	TAILQ_INIT(&sym->lines_asked);
 	/* Without it stripped programs have the names that they still have themselves. */
 	if (debug_files_new("/", &sym->debug_files) < 0)
 		sym->debug_files = NULL;
@@ -96,6 +98,7 @@ static void load_kallsyms(struct symbolizer *sym)
 
 int symbolizer_start(struct symbolizer *sym, struct event_loop *loop)
 {
+	sym->loop = loop;
 	load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
 	return files_client_start(sym->client, loop);
 }
@@ -589,6 +592,7 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 	bool crowded;
 
 	files_client_collect(sym->client, now_ns);
+	symbolizer_lines_collect(sym, now_ns);
 	symbolizer_ask(sym);
 	if (now_ns > sym->recent_ns + RECENT_NS)
 		forget_recent(sym);
@@ -613,6 +617,7 @@ void symbolizer_free(struct symbolizer *sym)
 {
 	if (!sym)
 		return;
+	symbolizer_lines_done(sym);
 	files_client_free(sym->client);
 	location_store_free(sym->locations);
 	modules_free(sym->modules);

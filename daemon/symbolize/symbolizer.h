@@ -126,6 +126,43 @@ typedef void symbolizer_objects_fn(void *ctx, const struct module *module,
 void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const char *const *names,
 			    size_t n, symbolizer_objects_fn *fn, void *ctx);
 
+/* ---- source lines and inlined functions: asked for when a recording ends ---- */
+
+/* Not NUL-terminated, and not known when empty; nor is line 0. */
+struct source_frame {
+	const char *function, *source;
+	size_t function_len, source_len;
+	uint32_t line;
+};
+
+/* What is at a location: inlined functions, the innermost one first, then the function itself. */
+struct source_place {
+	struct location *location;
+	const struct source_frame *frames;
+	size_t n; /* 0: nothing is known */
+};
+
+struct lines_query;
+
+/* Some places of one module. Valid during the call only. */
+typedef void lines_fn(void *ctx, const struct source_place *places, size_t n);
+
+/* Whether it makes sense to ask: the module of a ready location has DWARF. */
+bool symbolizer_has_lines(const struct location *loc);
+
+/*
+ * Asks for the lines of `locs`, which are held until the end of the query. Takes
+ * a worker of its own. `fn` may be called before this returns.
+ */
+int lines_query_new(struct symbolizer *sym, struct location *const *locs, size_t n, lines_fn *fn,
+		    void *ctx, struct lines_query **ret);
+/* Also when it is not done: then nothing more comes. Takes NULL. */
+void lines_query_free(struct lines_query *q);
+
+bool lines_query_done(const struct lines_query *q);
+/* Locations that were asked for in vain: the file could not be read, or there was no time yet. */
+size_t lines_query_missed(const struct lines_query *q);
+
 struct symbolizer_stats {
 	uint64_t n_files;	 /* modules with a file behind them, now */
 	uint64_t n_files_failed; /* not readable as code, or cost a worker; since the start */

@@ -47,6 +47,17 @@ int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module
 	return fd >= 0 ? fd : -1;
 }
 
+int symbolizer_open_alt(const struct symbolizer *sym, const struct code_module *m)
+{
+	int fd;
+
+	if (!sym->debug_files || !m->debug.alt)
+		return -1;
+	fd = debug_files_open_alt(sym->debug_files, m->debug.alt_build_id,
+				  m->debug.alt_build_id_len, m->debug.alt);
+	return fd >= 0 ? fd : -1;
+}
+
 /* `second_fd` is the question's from here on. False: out of memory. */
 static bool submit(struct symbolizer *sym, struct code_module *m, int second_fd)
 {

@@ -39,6 +39,14 @@ struct symbolizer {
 	} recent[RECENT_KERNEL];
 	uint64_t recent_ns; /* of the last time it was emptied */
 
+	struct event_loop *loop;	   /* NULL before the start */
+	struct files_client *lines_client; /* NULL: not needed now */
+	TAILQ_HEAD(, lines_query) queries; /* that have something left to ask, first come first */
+	TAILQ_HEAD(, lines_question) lines_asked; /* on their way */
+	bool is_pumping;
+	size_t n_queries;
+	uint64_t lines_used_ns;
+
 	uint64_t n_files_failed, n_over_cap;
 };
 
@@ -64,5 +72,11 @@ void symbolizer_debug_done(struct symbolizer *sym, struct question *q, enum file
 			   const struct files_reply *reply);
 /* The debug file that fits, or -1. The caller closes it. */
 int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module *m);
+/* The file that the one with the DWARF shares with others, or -1; the same. */
+int symbolizer_open_alt(const struct symbolizer *sym, const struct code_module *m);
+
+/* symbolizer_lines.c: about once a second; and at the end. */
+void symbolizer_lines_collect(struct symbolizer *sym, uint64_t now_ns);
+void symbolizer_lines_done(struct symbolizer *sym);
 
 #endif

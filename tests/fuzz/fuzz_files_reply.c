@@ -29,7 +29,7 @@ static void read_names(struct files_reply *reply, const char *end)
 static void read_lines(struct files_reply *reply, const char *end)
 {
 	for (uint32_t i = 0; i < reply->head.n; i++) {
-		struct files_frame frames[FILES_FRAMES_MAX];
+		struct source_frame frames[FILES_FRAMES_MAX];
 		size_t n = files_reply_next_lines(reply, frames);
 
 		for (size_t j = 0; j < n; j++) {

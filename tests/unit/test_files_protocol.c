@@ -451,9 +451,9 @@ END_TEST
 
 /* ---- lines ---- */
 
-static struct files_frame frame_of(const char *function, const char *source, uint32_t line)
+static struct source_frame frame_of(const char *function, const char *source, uint32_t line)
 {
-	return (struct files_frame){ function, source, strlen(function), strlen(source), line };
+	return (struct source_frame){ function, source, strlen(function), strlen(source), line };
 }
 
 static void begin_lines(uint32_t n)
@@ -467,8 +467,8 @@ static void begin_lines(uint32_t n)
 
 static void make_lines(void)
 {
-	struct files_frame frames[] = { frame_of("inner", "/src/a.h", 7), frame_of("", "", 0),
-					frame_of("outer", "/src/a.c", 12) };
+	struct source_frame frames[] = { frame_of("inner", "/src/a.h", 7), frame_of("", "", 0),
+					 frame_of("outer", "/src/a.c", 12) };
 
 	begin_lines(2);
 	ck_assert(files_reply_lines(&w, frames, 3));
@@ -477,7 +477,7 @@ static void make_lines(void)
 
 START_TEST(lines_are_read_back)
 {
-	struct files_frame got[FILES_FRAMES_MAX];
+	struct source_frame got[FILES_FRAMES_MAX];
 	struct files_reply r;
 
 	make_lines();
@@ -516,7 +516,7 @@ END_TEST
 START_TEST(lines_beyond_the_caps_are_refused)
 {
 	static char text[DEMANGLE_MAX + 2];
-	struct files_frame frames[FILES_FRAMES_MAX + 1];
+	struct source_frame frames[FILES_FRAMES_MAX + 1];
 	struct files_reply r;
 
 	for (size_t i = 0; i <= FILES_FRAMES_MAX; i++)
@@ -548,7 +548,7 @@ END_TEST
 
 START_TEST(a_full_reply_takes_no_more_lines)
 {
-	struct files_frame got[FILES_FRAMES_MAX], frame = frame_of("function", "source", 1);
+	struct source_frame got[FILES_FRAMES_MAX], frame = frame_of("function", "source", 1);
 	struct files_reply r;
 	uint32_t n = 0;
 

@@ -28,6 +28,7 @@
 #include "symbolize/files_protocol.h"
 #include "symbolize/files_worker.h"
 #include "symbolize/kallsyms.h"
+#include "symbolize/modules.h"
 #include "symbolize/symbolizer.h"
 
 #define LIBC_SIZE_MIN (256 * 1024)
@@ -1375,6 +1376,244 @@ START_TEST(a_debug_file_that_hangs_the_worker_costs_only_its_names)
 }
 END_TEST
 
+/* ---- lines ---- */
+
+#define MAX_LINES 64
+
+/* "function:line;function:line", innermost first, by the address of the location. */
+struct told {
+	struct lines_query *query;
+	size_t n;
+	struct {
+		uint64_t addr;
+		char text[128];
+	} places[MAX_LINES];
+};
+
+static void take_places(void *ctx, const struct source_place *places, size_t n)
+{
+	struct told *told = ctx;
+
+	for (size_t i = 0; i < n && told->n < MAX_LINES; i++) {
+		char *text = told->places[told->n].text;
+
+		text[0] = '\0';
+		for (size_t j = 0; j < places[i].n; j++) {
+			const struct source_frame *f = &places[i].frames[j];
+			size_t len = strlen(text);
+
+			ck_assert_uint_gt(f->source_len, 5);
+			ck_assert_int_eq(memcmp(f->source + f->source_len - 5, "lib.c", 5), 0);
+			snprintf(text + len, 128 - len, "%s%.*s:%u", j ? ";" : "",
+				 (int)f->function_len, f->function, f->line);
+		}
+		told->places[told->n++].addr = places[i].location->rel_pc;
+	}
+}
+
+static bool is_told(void *ctx)
+{
+	return lines_query_done(((struct told *)ctx)->query);
+}
+
+/* Some places of "outer", named; it has "inner" in it. */
+static size_t locate_outer(struct module *m, struct location **locs)
+{
+	uint64_t addr = address_in_library("outer");
+
+	for (size_t i = 0; i < 16; i++)
+		locs[i] = locate(m, addr + i);
+	for (size_t i = 0; i < 16; i++)
+		wait_for(locs[i]);
+	return 16;
+}
+
+static void make_inlined(const char *gcc_options)
+{
+	static const char source[] =
+		"volatile int sink;\n"
+		"static inline __attribute__((always_inline)) int inner(int x)\n"
+		"{\n"
+		"	sink = x;\n"
+		"	return sink;\n"
+		"}\n"
+		"int outer(int x)\n"
+		"{\n"
+		"	return inner(x) + 1;\n"
+		"}\n";
+	char path[128], command[256];
+
+	snprintf(path, sizeof(path), "%s/lib.c", dir);
+	write_file(path, source, strlen(source));
+	snprintf(command, sizeof(command), "gcc -O2 -g -shared -fPIC %s -o whole lib.c",
+		 gcc_options);
+	run_in_dir(command);
+	run_in_dir("mkdir -p opt usr/lib/debug/opt && cp whole opt/lib");
+}
+
+static void check_told(const struct told *told)
+{
+	bool inlined = false, own = false;
+
+	ck_assert_uint_gt(told->n, 0);
+	for (size_t i = 0; i < told->n; i++) {
+		inlined = inlined || strcmp(told->places[i].text, "inner:4;outer:9") == 0;
+		own = own || strncmp(told->places[i].text, "outer:", 6) == 0;
+	}
+	ck_assert_msg(inlined && own, "%s", told->places[0].text);
+	ck_assert_uint_eq(lines_query_missed(told->query), 0);
+}
+
+static void ask_lines(struct location **locs, size_t n, struct told *told)
+{
+	ck_assert_int_eq(lines_query_new(sym, locs, n, take_places, told, &told->query), 0);
+}
+
+START_TEST(inlined_functions_and_lines_are_told_when_asked_for)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ck_assert(symbolizer_has_lines(locs[0]));
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	ck_assert_uint_eq(told.n, n);
+	check_told(&told);
+	lines_query_free(told.query);
+	/* Another time, the worker still has them. */
+	told.n = 0;
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	check_told(&told);
+	lines_query_free(told.query);
+}
+END_TEST
+
+START_TEST(lines_of_a_stripped_file_are_those_of_its_debug_file)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("-Wl,--build-id=none");
+	run_in_dir("objcopy --only-keep-debug whole lib.debug && strip -o opt/lib whole &&"
+		   " objcopy --add-gnu-debuglink=lib.debug opt/lib &&"
+		   " mv lib.debug usr/lib/debug/opt");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	check_told(&told);
+	lines_query_free(told.query);
+}
+END_TEST
+
+START_TEST(without_dwarf_there_is_nothing_to_ask)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("-s");
+	run_in_dir("gcc -O2 -shared -fPIC -o whole lib.c");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ck_assert(!symbolizer_has_lines(locs[0]));
+	locs[0] = symbolizer_locate_kernel(sym, 1);
+	ask_lines(locs, n, &told);
+	ck_assert(lines_query_done(told.query));
+	ck_assert_uint_eq(told.n, 0);
+	ck_assert_uint_eq(lines_query_missed(told.query), 0);
+	lines_query_free(told.query);
+}
+END_TEST
+
+/* Its ".debug_info" is what it says, but nothing in it is. */
+START_TEST(dwarf_that_makes_no_sense_is_missed_and_not_asked_for_again)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("");
+	run_in_dir("head -c 5000 /dev/urandom >junk && objcopy --remove-section=.debug_abbrev"
+		   " --update-section .debug_info=junk opt/lib");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ck_assert_str_eq(locs[0]->function, "outer");
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	/* Nothing was found, or nothing could be looked up. */
+	for (size_t i = 0; i < told.n; i++)
+		ck_assert_str_eq(told.places[i].text, "");
+	ck_assert(told.n == n || lines_query_missed(told.query) == n);
+	lines_query_free(told.query);
+	ck_assert_uint_eq(n_failed(), 0);
+}
+END_TEST
+
+START_TEST(a_query_may_be_given_up_at_any_time)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ask_lines(locs, n, &told);
+	ck_assert_uint_eq(lines_query_missed(told.query), n);
+	lines_query_free(told.query);
+	/* The answer comes all the same, and somebody else's after it. */
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	check_told(&told);
+	ck_assert_uint_eq(told.n, n);
+	lines_query_free(told.query);
+	/* Nobody waits any more at the end. */
+	ask_lines(locs, n, &told);
+	lines_query_free(told.query);
+}
+END_TEST
+
+START_TEST(the_file_of_a_program_that_is_gone_is_found_again_unless_it_has_changed)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	char path[128];
+	size_t n;
+
+	make_inlined("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	snprintf(path, sizeof(path), "%s/opt/lib", dir);
+	n = locate_outer(module_of(path, path), locs);
+	modules_close((struct code_module *)locs[0]->module);
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	if (told.n > 0) /* else its file system is not on a disk, and not asked */
+		check_told(&told);
+	lines_query_free(told.query);
+
+	told.n = 0;
+	run_in_dir("cp whole opt/other && mv opt/other opt/lib");
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	ck_assert_uint_eq(told.n, 0);
+	ck_assert_uint_eq(lines_query_missed(told.query), n);
+	lines_query_free(told.query);
+}
+END_TEST
+
 static TCase *new_case(Suite *s, const char *name)
 {
 	TCase *tc = tcase_create(name);
@@ -1407,6 +1646,13 @@ int main(void)
 	tcase_add_test(tc, of_the_files_that_a_link_names_the_one_that_fits_counts);
 	tcase_add_test(tc, a_file_whose_debug_file_is_not_there_has_the_names_that_it_exports);
 	tcase_add_test(tc, a_debug_file_that_hangs_the_worker_costs_only_its_names);
+	tc = new_case(s, "lines");
+	tcase_add_test(tc, inlined_functions_and_lines_are_told_when_asked_for);
+	tcase_add_test(tc, lines_of_a_stripped_file_are_those_of_its_debug_file);
+	tcase_add_test(tc, without_dwarf_there_is_nothing_to_ask);
+	tcase_add_test(tc, dwarf_that_makes_no_sense_is_missed_and_not_asked_for_again);
+	tcase_add_test(tc, a_query_may_be_given_up_at_any_time);
+	tcase_add_test(tc, the_file_of_a_program_that_is_gone_is_found_again_unless_it_has_changed);
 	tc = new_case(s, "files");
 	tcase_add_test(tc, files_that_cannot_be_read_as_code_read_as_offsets);
 	tcase_add_test(tc, a_file_cut_short_is_answered);
