@@ -43,6 +43,7 @@ void session_free(struct session *s)
 		buf_done(&src->unfinished);
 		ledger_free(src->ledger);
 	}
+	lines_query_free(s->lines);
 	trace_writer_free(s->writer);
 	free(s->config.command_line);
 	free(s);
@@ -340,17 +341,11 @@ static bool any_pending(const struct session *s)
 	return false;
 }
 
-int session_finish(struct session *s, uint64_t now_ns)
+/* All that was recorded, to the last event. */
+static int write_rest(struct session *s, uint64_t now_ns)
 {
-	int r = s->error;
+	int r;
 
-	if (s->done || r < 0)
-		return r;
-	if (any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
-		r = session_flush(s, now_ns);
-		return r < 0 ? r : -EAGAIN;
-	}
-	s->done = true;
 	for (unsigned i = 0; i < s->n_sources; i++)
 		if (s->sources[i].on)
 			ledger_close(s->sources[i].ledger, s->stop_ns);
@@ -362,12 +357,40 @@ int session_finish(struct session *s, uint64_t now_ns)
 	/* Only a block that has gone says which events it took along. */
 	if (r == 0)
 		r = trace_writer_flush(s->writer);
+	return r < 0 ? r : session_write_losses(s);
+}
+
+/* What is said about it all, last. */
+static int write_end(struct session *s)
+{
+	int r;
+
+	session_end_lines(s);
+	r = session_write_tail(s);
+	return r < 0 ? r : trace_writer_flush(s->writer);
+}
+
+int session_finish(struct session *s, uint64_t now_ns)
+{
+	int r = s->error;
+
+	if (s->done || r < 0)
+		return r;
+	if (!s->is_written) {
+		if (any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+			r = session_flush(s, now_ns);
+			return r < 0 ? r : -EAGAIN;
+		}
+		s->is_written = true;
+		r = write_rest(s, now_ns);
+		if (r == 0)
+			r = session_begin_lines(s, now_ns);
+	}
+	if (r == 0 && session_lines_pending(s, now_ns))
+		return -EAGAIN;
+	s->done = true;
 	if (r == 0)
-		r = session_write_losses(s);
-	if (r == 0)
-		r = session_write_tail(s);
-	if (r == 0)
-		r = trace_writer_flush(s->writer);
+		r = write_end(s);
 	if (r < 0)
 		s->error = r;
 	return r;

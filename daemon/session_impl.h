@@ -36,8 +36,13 @@ struct session {
 	uint64_t clocks_ns;	    /* of the last ClockSnapshot */
 	uint64_t asleep_ns;	    /* BOOTTIME - MONOTONIC then */
 	int error;
+	bool is_written; /* all events, at the end */
 	bool done;
 	char sampling[128];
+
+	struct lines_query *lines; /* at the end; NULL: nothing is asked */
+	uint64_t lines_until_ns;
+	uint64_t n_lines, n_lines_missed; /* locations */
 
 	struct cost cost_first, cost_last;
 	uint64_t bpf_first_ns, bpf_last_ns, bytes_last;
@@ -49,6 +54,11 @@ int session_write_clocks(struct session *s, uint64_t now_ns);
 int session_write_cost(struct session *s);
 int session_write_losses(struct session *s);
 int session_write_tail(struct session *s);
+
+/* session_lines.c: after the last event; pending until answered, or too late. */
+int session_begin_lines(struct session *s, uint64_t now_ns);
+bool session_lines_pending(const struct session *s, uint64_t now_ns);
+void session_end_lines(struct session *s);
 
 /* session_unfinished.c: when stop_ns is set; and after the last event, before the final flush. */
 void session_keep_unfinished(struct session *s);

@@ -245,6 +245,8 @@ static int write_ledger(struct session *s)
 		add_number(a, "ledger", name, "dropped", l.n_dropped);
 		add_number(a, "ledger", name, "written", l.n_written);
 	}
+	add_number(a, "lines", "", "found", s->n_lines);
+	add_number(a, "lines", "", "missed", s->n_lines_missed);
 	session_cost(s, &cost);
 	add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
 	add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);

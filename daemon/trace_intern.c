@@ -161,11 +161,15 @@ static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,
 			       const struct module *module)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
+	/* The build id is known with the first names: what comes later is found by it. */
+	struct {
+		uint64_t id, has_build_id;
+	} key = { module->id, module->build_id_len > 0 };
 	Mapping msg = MAPPING__INIT;
 	uint64_t path, iid;
 	bool is_new, ok;
 
-	iid = lookup(s, FIELD_MAPPING, &module->id, sizeof(module->id), &is_new);
+	iid = lookup(s, FIELD_MAPPING, &key, sizeof(key), &is_new);
 	if (!is_new || iid == 0)
 		return iid;
 	path = trace_intern_string(w, seq, INTERN_MAPPING_PATH, module->path, strlen(module->path));
@@ -181,7 +185,7 @@ static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,
 		ok = ok && msg.build_id != 0;
 	}
 	ok = ok && add(s, FIELD_MAPPING, &msg.base);
-	return ok ? iid : forget(s, FIELD_MAPPING, &module->id, sizeof(module->id));
+	return ok ? iid : forget(s, FIELD_MAPPING, &key, sizeof(key));
 }
 
 /* A name for a location whose own one came too late. */
@@ -232,6 +236,7 @@ static uint64_t intern_frame(struct trace_writer *w, enum trace_sequence seq,
 	}
 	if (!msg.function_name_id || !msg.mapping_id || !add(s, FIELD_FRAME, &msg.base))
 		return forget(s, FIELD_FRAME, &key, sizeof(key));
+	trace_places_note(&w->places, loc);
 	return iid;
 }
 

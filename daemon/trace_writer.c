@@ -64,6 +64,7 @@ void trace_writer_free(struct trace_writer *w)
 		free(w->sequences[i].frames);
 	}
 	trace_tracks_done(w);
+	trace_places_done(&w->places);
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
 	buf_done(&w->out);
@@ -226,6 +227,8 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 		w->n_bytes += w->out.len;
 	else
 		new_generation(w);
+	if (!essential)
+		trace_places_settle(&w->places, r == 0);
 	block->packets.len = 0;
 	memset(block->n_events, 0, sizeof(block->n_events));
 	return 0;

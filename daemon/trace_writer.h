@@ -128,6 +128,13 @@ uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint
 uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
 				bool in_kernel);
 
+/*
+ * The locations of frames that are in the trace as far as it has been handed
+ * over, and of whose module there are source lines; valid until the next packet.
+ */
+size_t trace_writer_places(const struct trace_writer *w, struct location *const **ret);
+uint64_t trace_writer_places_over(const struct trace_writer *w); /* too many to keep */
+
 /* ---- tracks: described at first use, known by uuid afterwards ---- */
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_writer_impl.h - the insides of a trace writer, shared by its three
+ * trace_writer_impl.h - the insides of a trace writer, shared by its
  * files: trace_writer.c (packets and blocks), trace_intern.c (interned data),
- * trace_event.c (tracks and TrackEvents).
+ * trace_places.c (locations), trace_event.c (tracks and TrackEvents).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
@@ -37,6 +37,17 @@ struct trace_block {
 	uint64_t n_events[MAX_COLLECTORS]; /* completed by these packets */
 };
 
+struct location;
+
+/* Locations with frames in the trace (trace_places.c); each is held. */
+struct trace_places {
+	struct hash *known; /* by id; NULL until used */
+	struct location **list;
+	size_t n, cap;
+	size_t n_sure;	 /* of them in blocks that were handed over */
+	uint64_t n_over; /* beyond the cap */
+};
+
 struct trace_writer {
 	trace_sink_fn *sink;
 	void *sink_ctx;
@@ -50,6 +61,7 @@ struct trace_writer {
 	struct trace_writer_stats stats[MAX_COLLECTORS];
 	uint64_t n_bytes;
 
+	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
 
 	struct buf out; /* one compressed block */
@@ -69,5 +81,10 @@ const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);
+
+void trace_places_note(struct trace_places *p, const struct location *loc);
+/* What is not sure yet is now, or went down with its block. */
+void trace_places_settle(struct trace_places *p, bool is_written);
+void trace_places_done(struct trace_places *p);
 
 #endif

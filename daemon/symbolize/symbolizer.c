@@ -333,6 +333,8 @@ static void take_names(struct question *q, struct files_reply *reply)
 
 		files_reply_next(reply, &entry);
 		rel_pc = entry.head.flags & FILES_HAS_VADDR ? entry.head.vaddr : e->key;
+		e->pub.has_lines = (entry.head.flags & FILES_HAS_VADDR) &&
+				   q->module->debug.dwarf != DWARF_NONE;
 		if (entry.head.flags & FILES_HAS_SYMBOL)
 			location_set_symbol(e, rel_pc, entry.head.symbol, entry.name,
 					    entry.head.name_len);

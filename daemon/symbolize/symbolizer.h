@@ -48,6 +48,7 @@ struct location {
 	uint32_t line;	      /* 0: not known */
 	bool ready;
 	bool has_symbol; /* `function` is a real name */
+	bool has_lines;	 /* of its module there is DWARF: lines_query_new() */
 	uint8_t kind;	 /* enum location_kind */
 };
 
@@ -147,12 +148,10 @@ struct lines_query;
 /* Some places of one module. Valid during the call only. */
 typedef void lines_fn(void *ctx, const struct source_place *places, size_t n);
 
-/* Whether it makes sense to ask: the module of a ready location has DWARF. */
-bool symbolizer_has_lines(const struct location *loc);
-
 /*
- * Asks for the lines of `locs`, which are held until the end of the query. Takes
- * a worker of its own. `fn` may be called before this returns.
+ * Asks for the lines of those of `locs` that have some; they are held until the
+ * end of the query. Takes a worker of its own. `fn` may be called before this
+ * returns.
  */
 int lines_query_new(struct symbolizer *sym, struct location *const *locs, size_t n, lines_fn *fn,
 		    void *ctx, struct lines_query **ret);

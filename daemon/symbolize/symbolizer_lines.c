@@ -55,14 +55,6 @@ static struct code_module *module_of(const struct location *loc)
 	return (struct code_module *)loc->module;
 }
 
-bool symbolizer_has_lines(const struct location *loc)
-{
-	const struct code_module *m = module_of(loc);
-
-	return loc->ready && loc->kind == LOCATION_NATIVE && m->type == MODULE_FILE &&
-	       m->debug.dwarf != DWARF_NONE && !m->debug.lines_failed;
-}
-
 /* ---- questions ---- */
 
 /* The descriptors for the DWARF of `m`; -1: it cannot be reached any more. */
@@ -273,7 +265,7 @@ int lines_query_new(struct symbolizer *sym, struct location *const *locs, size_t
 	if (!q->locs || !q->runs)
 		goto fail;
 	for (size_t i = 0; i < n; i++) {
-		if (!symbolizer_has_lines(locs[i]))
+		if (!locs[i]->has_lines)
 			continue;
 		location_hold(locs[i]);
 		q->locs[q->n++] = locs[i];

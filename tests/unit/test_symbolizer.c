@@ -1479,7 +1479,7 @@ START_TEST(inlined_functions_and_lines_are_told_when_asked_for)
 	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
 	start();
 	n = locate_outer(library(), locs);
-	ck_assert(symbolizer_has_lines(locs[0]));
+	ck_assert(locs[0]->has_lines);
 	ask_lines(locs, n, &told);
 	wait_until(is_told, &told);
 	ck_assert_uint_eq(told.n, n);
@@ -1525,7 +1525,7 @@ START_TEST(without_dwarf_there_is_nothing_to_ask)
 	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
 	start();
 	n = locate_outer(library(), locs);
-	ck_assert(!symbolizer_has_lines(locs[0]));
+	ck_assert(!locs[0]->has_lines);
 	locs[0] = symbolizer_locate_kernel(sym, 1);
 	ask_lines(locs, n, &told);
 	ck_assert(lines_query_done(told.query));
