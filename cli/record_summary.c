@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io.h"
@@ -133,6 +134,53 @@ static void print_counts(const Stopped *msg)
 	fprintf(stderr, "%s%s processes\n", sep, n);
 }
 
+#define MAX_REASONS 4
+
+/* Reasons that are no fault of a stack's. */
+static bool is_whole_or_none(const char *reason)
+{
+	static const char *const names[] = { "COMPLETE", "APPROX",  "EXITING",
+					     "EXECVE",	 "KTHREAD", "COMPAT32" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], reason) == 0)
+			return true;
+	return false;
+}
+
+static int more_samples_first(const void *a, const void *b)
+{
+	const StackEnd *ea = *(StackEnd *const *)a, *eb = *(StackEnd *const *)b;
+
+	return (ea->samples < eb->samples) - (ea->samples > eb->samples);
+}
+
+/* Whole or not, and the most frequent reasons. */
+static void print_stacks(const SourceLedger *l)
+{
+	const char *sep = "; the others end: ";
+	char reason[64], n[32];
+	unsigned n_told = 0;
+
+	if (!l->name || !l->stacks)
+		return;
+	fprintf(stderr, "  stacks of %s: %.1f %% whole", what_of(l->name),
+		100.0 * (double)l->whole_stacks / (double)l->stacks);
+	qsort(l->stack_ends, l->n_stack_ends, sizeof(l->stack_ends[0]), more_samples_first);
+	for (size_t i = 0; i < l->n_stack_ends && n_told < MAX_REASONS; i++) {
+		const char *why = l->stack_ends[i]->reason;
+
+		if (!why || is_whole_or_none(why))
+			continue;
+		text_printable(reason, sizeof(reason), why, strlen(why));
+		human_number(n, l->stack_ends[i]->samples);
+		fprintf(stderr, "%s%s %s", sep, n, reason);
+		sep = ", ";
+		n_told++;
+	}
+	fputc('\n', stderr);
+}
+
 static bool print_losses(const Stopped *msg)
 {
 	bool any = false;
@@ -184,6 +232,8 @@ bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, 
 	if (!quiet) {
 		fprintf(stderr, "%s: %.1f s, %s\n", path, (double)msg->elapsed_ns / 1e9, size);
 		print_counts(msg);
+		for (size_t i = 0; i < msg->n_ledger; i++)
+			print_stacks(msg->ledger[i]);
 	}
 	lost = print_losses(msg);
 	if (quiet)

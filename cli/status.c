@@ -69,6 +69,11 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		printf("symbols: %" PRIu64 " files, %" PRIu64
 		       " unreadable, worker restarted %" PRIu64 " times\n",
 		       st->n_symbol_files, st->n_symbol_files_failed, st->n_worker_restarts);
+	if (st->n_unwind_tables)
+		printf("unwind tables: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64
+		       " MB; %" PRIu64 " files without one, %" PRIu64 " did not fit\n",
+		       st->n_unwind_tables, st->n_unwind_rows, st->unwind_bytes / 1000000,
+		       st->n_unwind_failed, st->n_unwind_no_room);
 	puts("sources:");
 	for (size_t i = 0; i < sources->n; i++)
 		print_source(sources->at[i]);
@@ -132,6 +137,11 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	json_u64(&j, "symbol_files", st->n_symbol_files);
 	json_u64(&j, "symbol_files_failed", st->n_symbol_files_failed);
 	json_u64(&j, "worker_restarts", st->n_worker_restarts);
+	json_u64(&j, "unwind_tables", st->n_unwind_tables);
+	json_u64(&j, "unwind_rows", st->n_unwind_rows);
+	json_u64(&j, "unwind_bytes", st->unwind_bytes);
+	json_u64(&j, "unwind_failed", st->n_unwind_failed);
+	json_u64(&j, "unwind_no_room", st->n_unwind_no_room);
 	json_u64(&j, "cpu_ns", st->cpu_ns);
 	json_u64(&j, "rss_bytes", st->rss_bytes);
 	json_array(&j, "sources");

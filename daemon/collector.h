@@ -140,6 +140,8 @@ struct collector {
 	 * the end of a session the final flush waits for that, within reason.
 	 */
 	bool (*pending)(void *encoder);
+	/* Of a source of stacks: how many have ended how, by enum unwind_end. Optional. */
+	const uint64_t *(*stack_ends)(void *encoder);
 	/* Events lost before this point: on `cpu`, or everywhere (-1). Optional. */
 	void (*lost)(void *encoder, int cpu);
 };

@@ -17,6 +17,7 @@
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "unwind/stack_walk.h"
 
 #define DEFAULT_EVENT	    "cpu-clock"
 #define DEFAULT_FREQ_HZ	    999
@@ -224,6 +225,31 @@ static void fill_ledger(SourceLedger *msg, unsigned i, const struct session_ledg
 	msg->written = l->n_written;
 }
 
+/* How stacks have ended: those of one source in one reply. */
+struct stack_ends {
+	StackEnd ends[UNWIND_ENDS], *ptrs[UNWIND_ENDS];
+};
+
+static void fill_stack_ends(SourceLedger *msg, const uint64_t *ends, struct stack_ends *room)
+{
+	msg->has_stacks = msg->has_whole_stacks = 1;
+	msg->stack_ends = room->ptrs;
+	for (int i = 0; i < UNWIND_ENDS; i++) {
+		enum unwind_end end = (enum unwind_end)i;
+		StackEnd *e = &room->ends[msg->n_stack_ends];
+
+		if (!ends[i])
+			continue;
+		stack_end__init(e);
+		e->reason = (char *)unwind_end_name(end);
+		e->has_samples = 1;
+		e->samples = ends[i];
+		room->ptrs[msg->n_stack_ends++] = e;
+		msg->stacks += unwind_end_has_stack(end) ? ends[i] : 0;
+		msg->whole_stacks += end == UNWIND_COMPLETE || end == UNWIND_APPROX ? ends[i] : 0;
+	}
+}
+
 static void recording_free(struct recording *rec)
 {
 	event_source_free(rec->progress);
@@ -238,6 +264,7 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	struct session_cost cost;
 	struct symbolizer_stats symbols;
 	SourceLedger ledgers[MAX_COLLECTORS], *ptrs[MAX_COLLECTORS];
+	struct stack_ends ends[MAX_COLLECTORS];
 	Reply reply = REPLY__INIT;
 	Stopped msg = STOPPED__INIT;
 	const char *why;
@@ -250,6 +277,9 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 		session_ledger(s, i, &l);
 		ptrs[msg.n_ledger] = &ledgers[msg.n_ledger];
 		fill_ledger(ptrs[msg.n_ledger++], i, &l);
+		if (session_stack_ends(s, i))
+			fill_stack_ends(&ledgers[msg.n_ledger - 1], session_stack_ends(s, i),
+					&ends[i]);
 	}
 	session_cost(s, &cost);
 	symbolizer_stats(rec->all->env.symbolizer, &symbols);
@@ -403,6 +433,7 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 		.sessions = r->env.sessions,
 		.processes = r->env.processes,
 		.symbolizer = r->env.symbolizer,
+		.unwinder = r->env.unwinder,
 		.start_ns = r->env.start_ns,
 		.notes = r->env.notes,
 		.n_clients = (unsigned)control_server_n_clients(r->server),

@@ -15,12 +15,14 @@ struct event_loop;
 struct process_table;
 struct session_manager;
 struct symbolizer;
+struct unwinder;
 
 struct control_requests_env {
 	struct event_loop *loop;
 	struct session_manager *sessions;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */

@@ -13,6 +13,7 @@
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "unwind/unwinder.h"
 
 #define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
 #define MAX_SHOWN_EVENTS   64
@@ -146,12 +147,16 @@ static void list_session(void *ctx, const struct managed_session *ms,
 static void fill_status(Status *msg, const struct control_status_env *env)
 {
 	struct process_table_stats processes;
+	pid_t workers[] = { symbolizer_worker_pid(env->symbolizer),
+			    unwinder_worker_pid(env->unwinder) };
 	struct symbolizer_stats symbols;
+	struct unwinder_stats unwinder;
 	struct cost cost;
 
 	process_table_stats(env->processes, &processes);
 	symbolizer_stats(env->symbolizer, &symbols);
-	cost_read(&cost, symbolizer_worker_pid(env->symbolizer));
+	unwinder_stats(env->unwinder, &unwinder);
+	cost_read(&cost, workers, sizeof(workers) / sizeof(workers[0]));
 	msg->version = TRACER_VERSION;
 	msg->notes = (char *)env->notes;
 	msg->has_pid = msg->has_uptime_ns = msg->has_n_clients = 1;
@@ -169,6 +174,13 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->n_worker_restarts = symbols.n_worker_restarts;
 	msg->cpu_ns = cost.cpu_ns;
 	msg->rss_bytes = cost.rss_bytes;
+	msg->has_n_unwind_tables = msg->has_n_unwind_rows = msg->has_unwind_bytes = 1;
+	msg->has_n_unwind_failed = msg->has_n_unwind_no_room = 1;
+	msg->n_unwind_tables = unwinder.n_tables;
+	msg->n_unwind_rows = unwinder.n_rows;
+	msg->unwind_bytes = unwinder.bytes;
+	msg->n_unwind_failed = unwinder.n_failed;
+	msg->n_unwind_no_room = unwinder.n_no_room;
 }
 
 int control_status_reply(const struct control_status_env *env, struct control_client *client,

@@ -10,11 +10,13 @@
 struct process_table;
 struct session_manager;
 struct symbolizer;
+struct unwinder;
 
 struct control_status_env {
 	struct session_manager *sessions;
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
+	struct unwinder *unwinder;
 	uint64_t start_ns;
 	const char *notes;
 	unsigned n_clients;

@@ -183,7 +183,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	r = unwinder_new(d->symbolizer, d->processes, &d->unwinder);
 	if (r < 0)
 		return r;
-	sessions.unwinder = d->unwinder;
+	sessions.unwinder = requests.unwinder = d->unwinder;
 	r = interpreter_new(d->symbolizer, d->processes, &d->interpreter);
 	if (r < 0)
 		return r;

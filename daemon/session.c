@@ -415,6 +415,14 @@ void session_ledger(const struct session *s, unsigned i, struct session_ledger *
 	ret->n_written = stats.n_written;
 }
 
+const uint64_t *session_stack_ends(const struct session *s, unsigned i)
+{
+	const struct session_source *src = &s->sources[i];
+
+	return src->on && collectors[i]->stack_ends ? collectors[i]->stack_ends(src->encoder)
+						    : NULL;
+}
+
 const struct trace_config *session_config(const struct session *s)
 {
 	return &s->config;

@@ -61,6 +61,9 @@ struct session_ledger {
 };
 void session_ledger(const struct session *s, unsigned source, struct session_ledger *ret);
 
+/* How the stacks of a source have ended, by enum unwind_end; NULL: it has none. */
+const uint64_t *session_stack_ends(const struct session *s, unsigned source);
+
 struct session_cost {
 	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began */
 	uint64_t n_processes;		    /* known now, and gone lately */

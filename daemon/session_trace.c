@@ -12,6 +12,8 @@
 #include "symbolize/symbolizer.h"
 #include "text.h"
 #include "trace_meta.h"
+#include "unwind/stack_walk.h"
+#include "unwind/unwinder.h"
 
 #define MAX_ATTRIBUTES (MAX_COLLECTORS * 8)
 
@@ -80,13 +82,21 @@ int session_write_clocks(struct session *s, uint64_t now_ns)
 	return trace_meta_clocks(s->writer);
 }
 
+static void read_cost(const struct session *s, struct cost *ret)
+{
+	pid_t workers[] = { symbolizer_worker_pid(s->env.symbolizer),
+			    unwinder_worker_pid(s->env.unwinder) };
+
+	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
+}
+
 int session_write_head(struct session *s)
 {
 	uint64_t none[MAX_CPUS] = { 0 };
 	int r;
 
 	trace_writer_source(s->writer, MAX_COLLECTORS - 1, s->start_ns);
-	cost_read(&s->cost_first, symbolizer_worker_pid(s->env.symbolizer));
+	read_cost(s, &s->cost_first);
 	s->cost_last = s->cost_first;
 	s->bpf_first_ns = s->bpf_last_ns = sources_bpf_ns(s->env.sources);
 
@@ -177,7 +187,7 @@ int session_write_cost(struct session *s)
 	double seconds;
 	int r;
 
-	cost_read(&cost, symbolizer_worker_pid(s->env.symbolizer));
+	read_cost(s, &cost);
 	seconds = (double)(cost.time_ns - s->cost_last.time_ns) / 1e9;
 	if (seconds <= 0)
 		return 0;
@@ -212,7 +222,7 @@ void session_cost(const struct session *s, struct session_cost *ret)
 	struct process_table_stats processes;
 	struct cost cost;
 
-	cost_read(&cost, symbolizer_worker_pid(s->env.symbolizer));
+	read_cost(s, &cost);
 	process_table_stats(s->env.processes, &processes);
 	*ret = (struct session_cost){ .n_processes = processes.n_processes };
 	/* A restarted worker begins at 0 again. */
@@ -222,6 +232,17 @@ void session_cost(const struct session *s, struct session_cost *ret)
 }
 
 /* ---- tail ---- */
+
+/* How the walks of a source's samples have ended. */
+static void add_stack_ends(struct attributes *a, const struct session *s, unsigned i)
+{
+	const uint64_t *ends = session_stack_ends(s, i);
+
+	for (int end = 0; ends && end < UNWIND_ENDS; end++)
+		if (ends[end])
+			add_number(a, "stacks", collectors[i]->name,
+				   unwind_end_name((enum unwind_end)end), ends[end]);
+}
 
 static int write_ledger(struct session *s)
 {
@@ -244,6 +265,7 @@ static int write_ledger(struct session *s)
 		add_number(a, "ledger", name, "filtered", l.n_filtered);
 		add_number(a, "ledger", name, "dropped", l.n_dropped);
 		add_number(a, "ledger", name, "written", l.n_written);
+		add_stack_ends(a, s, i);
 	}
 	add_number(a, "lines", "", "found", s->n_lines);
 	add_number(a, "lines", "", "missed", s->n_lines_missed);

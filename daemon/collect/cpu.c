@@ -351,4 +351,5 @@ const struct collector cpu_collector = {
 	.encode = cpu_encode,
 	.flush = cpu_encoder_flush,
 	.pending = cpu_encoder_pending,
+	.stack_ends = cpu_encoder_stack_ends,
 };

@@ -131,3 +131,10 @@ bool cpu_encoder_pending(void *encoder)
 
 	return stack_encoder_pending(e->stacks);
 }
+
+const uint64_t *cpu_encoder_stack_ends(void *encoder)
+{
+	const struct cpu_encoder *e = encoder;
+
+	return stack_encoder_ends(e->stacks);
+}

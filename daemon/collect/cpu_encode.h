@@ -22,5 +22,6 @@ void cpu_encoder_free(void *encoder);
 int cpu_encode(void *encoder, const struct event_hdr *ev);
 int cpu_encoder_flush(void *encoder, uint64_t now_ns, bool final);
 bool cpu_encoder_pending(void *encoder);
+const uint64_t *cpu_encoder_stack_ends(void *encoder);
 
 #endif
