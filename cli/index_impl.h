@@ -87,10 +87,25 @@ uint32_t index_string(struct trace_index *ix, const void *data, size_t len);
 uint32_t index_cstring(struct trace_index *ix, const char *s); /* NULL: TRACE_NONE */
 uint32_t index_pool_add(struct trace_index *ix, struct pool *p, const void *data, size_t len);
 
+/* ---- index_sequences.c ---- */
+
+void index_sequences_free(struct hash *sequences); /* takes NULL */
+/* NULL: `id` is that of no sequence, or an error. */
+struct index_sequence *index_sequence_of(struct trace_index *ix, uint32_t id);
+/* False: the packet leans on what was lost, or was never said. */
+bool index_sequence_follow(struct index_sequence *seq, uint32_t flags, bool dropped);
+
 /* What `iid` stands for in the sequence: the first meaning stays. */
 void index_define(struct trace_index *ix, struct index_sequence *seq, enum index_table table,
 		  uint64_t iid, uint32_t number);
 uint32_t index_lookup(const struct index_sequence *seq, enum index_table table, uint64_t iid);
+
+/* ---- index_facts.c ---- */
+
+void index_facts_system(struct trace_index *ix, const SystemInfo *info);
+void index_facts_service(struct trace_index *ix, uint64_t time_ns, const TracingServiceEvent *e);
+void index_facts_attributes(struct trace_index *ix, const TraceAttributes *a);
+void index_facts_finish(struct trace_index *ix); /* after the samples */
 
 /* ---- index_clocks.c: times ---- */
 
@@ -144,11 +159,24 @@ void index_samples_interned(struct trace_index *ix, struct index_sequence *seq,
 			    const InternedData *data);
 void index_samples_defaults(struct trace_index *ix, struct index_sequence *seq,
 			    const TracePacketDefaults *d);
-/* A StackSample or PerfSample as it lies in its packet. `time_ns` 0: not known. */
-void index_samples_stack(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
-			 const uint8_t *data, size_t len);
-void index_samples_perf(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
-			const uint8_t *data, size_t len);
+
+/* What a sample says. */
+struct index_sample {
+	uint32_t stack;	  /* TRACE_NONE: none, and it is counted as such */
+	uint32_t pair;	  /* of index_tasks_pair() */
+	uint32_t counter; /* of index_samples_counter(), or TRACE_NONE */
+	int64_t cpu;	  /* -1: not told */
+	uint64_t weight;
+	uint16_t ended; /* of index_samples_reason(); 0: whole */
+	bool perf;	/* a PerfSample, which does not name its source */
+};
+
+/* `time_ns` 0: not known. */
+void index_samples_add(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+		       const struct index_sample *sample);
+/* The number of a counter, of a reason for a stack to end. */
+uint32_t index_samples_counter(struct trace_index *ix, uint32_t name, enum trace_unit unit);
+uint16_t index_samples_reason(struct trace_index *ix, const void *name, size_t len);
 void index_samples_finish(struct trace_index *ix);
 
 /* ---- index_waits.c: all but the first two only if `ix->waits` ---- */
@@ -162,5 +190,13 @@ void index_waits_interned(struct trace_index *ix, struct index_sequence *seq,
 void index_waits_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
 		       const uint8_t *data, size_t len);
 void index_waits_finish(struct trace_index *ix);
+
+/* ---- index_sample_packets.c ---- */
+
+/* The message as it lies in its packet. */
+void index_samples_stack(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+			 const uint8_t *data, size_t len);
+void index_samples_perf(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+			const uint8_t *data, size_t len);
 
 #endif

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * index_samples.c - samples and their sources.
- *
- * Samples are by far the most packets and small, so they are read on the wire.
- */
+/* index_samples.c - samples and their sources, as tables. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +57,7 @@ void index_samples_free(struct index_samples *s)
 
 /* ---- what samples refer to ---- */
 
-static uint32_t add_counter(struct trace_index *ix, uint32_t name, enum trace_unit unit)
+uint32_t index_samples_counter(struct trace_index *ix, uint32_t name, enum trace_unit unit)
 {
 	struct counter c = { .name = name, .unit = unit };
 
@@ -82,7 +78,7 @@ static enum trace_unit unit_of(const StackSample__CounterDescriptor *d)
 
 static uint32_t counter_of(struct trace_index *ix, const StackSample__CounterDescriptor *d)
 {
-	return add_counter(ix, index_cstring(ix, d->name), unit_of(d));
+	return index_samples_counter(ix, index_cstring(ix, d->name), unit_of(d));
 }
 
 void index_samples_interned(struct trace_index *ix, struct index_sequence *seq,
@@ -119,7 +115,7 @@ static void perf_defaults(struct trace_index *ix, struct index_sequence *seq,
 		snprintf(name, sizeof(name), "%llu Hz", (unsigned long long)t->frequency);
 	else if (t->has_period)
 		snprintf(name, sizeof(name), "every %llu", (unsigned long long)t->period);
-	seq->counter = add_counter(ix, index_cstring(ix, name), TRACE_UNIT_COUNT);
+	seq->counter = index_samples_counter(ix, index_cstring(ix, name), TRACE_UNIT_COUNT);
 }
 
 /* They replace the former ones as a whole. */
@@ -182,16 +178,7 @@ static size_t source_of(struct trace_index *ix, struct index_sequence *seq, uint
 
 /* ---- samples ---- */
 
-/* What a sample says, before its references are looked up. */
-struct raw {
-	uint32_t stack, pair, counter;
-	int64_t cpu; /* -1: not told */
-	uint64_t weight;
-	uint16_t ended;
-	bool perf;
-};
-
-static uint16_t reason(struct trace_index *ix, const void *name, size_t len)
+uint16_t index_samples_reason(struct trace_index *ix, const void *name, size_t len)
 {
 	struct pool *p = ix->samples->reasons;
 
@@ -214,7 +201,7 @@ static uint16_t look_into_stack(struct trace_index *ix, uint32_t stack)
 		return 0;
 	name += strlen(STACK_ENDS);
 	len = strcspn(name, "]");
-	return len ? reason(ix, name, len) : 0;
+	return len ? index_samples_reason(ix, name, len) : 0;
 }
 
 /* A stack that ends early may say so in its first frame: "[stack ends: NOMAP]". */
@@ -233,8 +220,8 @@ static uint16_t reason_in_stack(struct trace_index *ix, uint32_t stack)
 	return ((const uint16_t *)l->items)[stack];
 }
 
-static void add(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
-		const struct raw *raw)
+void index_samples_add(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
+		       const struct index_sample *raw)
 {
 	uint32_t name = seq && !raw->perf ? seq->source : TRACE_NONE;
 	struct trace_sample *s;
@@ -264,186 +251,6 @@ static void add(struct trace_index *ix, struct index_sequence *seq, uint64_t tim
 	s->cpu = raw->cpu >= 0 && raw->cpu < TRACE_NO_CPU ? (uint16_t)raw->cpu : TRACE_NO_CPU;
 	s->ended = raw->ended ? raw->ended : reason_in_stack(ix, raw->stack);
 	ix->facts.n_no_time += time_ns == 0;
-}
-
-/* A TaskContext within the sample. */
-static uint32_t task(struct trace_index *ix, const struct wire_field *context)
-{
-	int32_t pid = INDEX_NO_PID, tid = -1;
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, context->data, context->len);
-	while (wire_next(&w, &f) > 0) {
-		if (f.number == 2 && f.type == WIRE_VARINT)
-			pid = (int32_t)f.value;
-		else if (f.number == 3 && f.type == WIRE_VARINT)
-			tid = (int32_t)f.value;
-	}
-	return index_tasks_pair(ix, pid, tid < 0 && pid >= 0 ? pid : tid);
-}
-
-/* An ExecutionContext within the sample. */
-static int64_t cpu(const struct wire_field *context)
-{
-	int64_t result = -1;
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, context->data, context->len);
-	while (wire_next(&w, &f) > 0)
-		if (f.number == 2 && f.type == WIRE_VARINT)
-			result = (uint32_t)f.value;
-	return result;
-}
-
-/* A CounterDescriptor within the sample. */
-static uint32_t counter(struct trace_index *ix, const struct wire_field *descriptor)
-{
-	uint32_t name = TRACE_NONE;
-	enum trace_unit unit = TRACE_UNIT_COUNT;
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, descriptor->data, descriptor->len);
-	while (wire_next(&w, &f) > 0) {
-		if (f.number == 2 && f.type == WIRE_BYTES)
-			name = index_string(ix, f.data, f.len);
-		else if (f.number == 3 && f.type == WIRE_VARINT &&
-			 f.value <= TRACE_UNIT_PAGE_FAULTS)
-			unit = (enum trace_unit)f.value;
-		else if (f.number == 4 && f.type == WIRE_BYTES && f.len >= 2 &&
-			 memcmp(f.data, "ns", 2) == 0)
-			unit = TRACE_UNIT_NS;
-	}
-	return add_counter(ix, name, unit);
-}
-
-static void stack_sample_bytes(struct trace_index *ix, const struct wire_field *f, struct raw *raw)
-{
-	switch (f->number) {
-	case 1:
-		raw->pair = task(ix, f);
-		break;
-	case 3:
-		raw->cpu = cpu(f);
-		break;
-	case 5:
-		raw->stack = index_stacks_inline(ix, f->data, f->len);
-		break;
-	case 7:
-		if (f->len)
-			raw->ended = reason(ix, f->data, f->len);
-		break;
-	case 9:
-		raw->counter = counter(ix, f);
-		break;
-	}
-}
-
-static void stack_sample_number(const struct index_sequence *seq, const struct wire_field *f,
-				struct raw *raw)
-{
-	uint32_t found;
-
-	switch (f->number) {
-	case 2:
-		raw->pair = index_lookup(seq, TABLE_TASKS, f->value);
-		break;
-	case 4:
-		found = index_lookup(seq, TABLE_CPUS, f->value);
-		if (found != TRACE_NONE)
-			raw->cpu = found;
-		break;
-	case 6:
-		raw->stack = index_lookup(seq, TABLE_STACKS, f->value);
-		break;
-	case 10:
-		raw->counter = index_lookup(seq, TABLE_COUNTERS, f->value);
-		break;
-	}
-}
-
-void index_samples_stack(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
-			 const uint8_t *data, size_t len)
-{
-	struct raw raw = {
-		.stack = TRACE_NONE,
-		.pair = TRACE_NONE,
-		.counter = seq ? seq->counter : TRACE_NONE,
-		.cpu = -1,
-		.weight = 1,
-	};
-	struct wire_field f;
-	struct wire w;
-	int r;
-
-	wire_init(&w, data, len);
-	while ((r = wire_next(&w, &f)) > 0) {
-		if (f.type == WIRE_BYTES)
-			stack_sample_bytes(ix, &f, &raw);
-		else if (f.type == WIRE_VARINT && f.number == 11)
-			raw.weight = f.value;
-		else if (f.type == WIRE_VARINT && seq)
-			stack_sample_number(seq, &f, &raw);
-	}
-	if (r < 0) {
-		ix->facts.n_faults++;
-		return;
-	}
-	if (raw.pair == TRACE_NONE)
-		raw.pair = index_tasks_pair(ix, INDEX_NO_PID, -1);
-	add(ix, seq, time_ns, &raw);
-}
-
-/* Profiling.StackUnwindError, as reasons. */
-static const char *perf_error(uint64_t error)
-{
-	static const char *const names[] = {
-		"UNKNOWN",     NULL,	     "MEMORY_INVALID", "UNWIND_INFO", "UNSUPPORTED",
-		"INVALID_MAP", "MAX_FRAMES", "REPEATED_FRAME", "INVALID_ELF",
-	};
-
-	return error < sizeof(names) / sizeof(names[0]) ? names[error] : "UNWIND_ERROR";
-}
-
-void index_samples_perf(struct trace_index *ix, struct index_sequence *seq, uint64_t time_ns,
-			const uint8_t *data, size_t len)
-{
-	struct raw raw = {
-		.stack = TRACE_NONE,
-		.counter = seq ? seq->counter : TRACE_NONE,
-		.cpu = -1,
-		.weight = 1,
-		.perf = true,
-	};
-	int32_t pid = INDEX_NO_PID, tid = -1;
-	const char *error = NULL;
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, data, len);
-	while (wire_next(&w, &f) > 0) {
-		if (f.type != WIRE_VARINT)
-			continue;
-		if (f.number == 1)
-			raw.cpu = (uint32_t)f.value;
-		else if (f.number == 2)
-			pid = (int32_t)f.value;
-		else if (f.number == 3)
-			tid = (int32_t)f.value;
-		else if (f.number == 4 && seq)
-			raw.stack = index_lookup(seq, TABLE_STACKS, f.value);
-		else if (f.number == 16)
-			error = perf_error(f.value);
-		else if (f.number == 17)
-			ix->facts.n_perf_lost += f.value;
-	}
-	if (error)
-		raw.ended = reason(ix, error, strlen(error));
-	raw.pair = index_tasks_pair(ix, pid, tid < 0 && pid >= 0 ? pid : tid);
-	if (raw.stack != TRACE_NONE || pid != INDEX_NO_PID) /* else it only tells of losses */
-		add(ix, seq, time_ns, &raw);
 }
 
 /* ---- at the end ---- */

@@ -13,22 +13,7 @@
 
 #include "index_impl.h"
 
-#define FLAG_CLEARED 1
-#define FLAG_NEEDS   2
-
 #define MAX_STRING 4096 /* bytes; names of ours have at most 1024 */
-#define MAX_LOSSES 64	/* sources of a ledger: there are fewer than ten */
-
-#define PREFIX "ledger."
-
-static void sequence_free(struct index_sequence *seq)
-{
-	for (int i = 0; i < N_TABLES; i++) {
-		free(seq->tables[i].dense.items);
-		hash_free(seq->tables[i].others);
-	}
-	free(seq);
-}
 
 int trace_index_new(struct trace_index **ret)
 {
@@ -62,14 +47,9 @@ int trace_index_new(struct trace_index **ret)
 
 void trace_index_free(struct trace_index *ix)
 {
-	size_t pos = 0;
-	void *seq;
-
 	if (!ix)
 		return;
-	while (ix->sequences && hash_next(ix->sequences, &pos, NULL, NULL, &seq))
-		sequence_free(seq);
-	hash_free(ix->sequences);
+	index_sequences_free(ix->sequences);
 	index_waits_free(ix->waits);
 	index_samples_free(ix->samples);
 	index_tasks_free(ix->tasks);
@@ -145,65 +125,6 @@ uint32_t index_string(struct trace_index *ix, const void *data, size_t len)
 uint32_t index_cstring(struct trace_index *ix, const char *s)
 {
 	return s ? index_string(ix, s, strlen(s)) : TRACE_NONE;
-}
-
-/* What an entry of hash.h takes while the table has just grown. */
-#define ENTRY_BYTES 128
-
-/* An iid this far beyond those before it is not counted up. */
-#define DENSE_GAP 64
-
-static int define_other(struct trace_index *ix, struct index_ids *ids, uint64_t iid,
-			uint32_t number)
-{
-	int r = ids->others ? 0 : hash_new(&ids->others);
-
-	if (r < 0 || hash_get_u64(ids->others, iid))
-		return r;
-	r = pool_budget_take(&ix->budget, ENTRY_BYTES);
-	return r < 0 ? r : hash_set_u64(ids->others, iid, (void *)((uintptr_t)number + 1));
-}
-
-void index_define(struct trace_index *ix, struct index_sequence *seq, enum index_table table,
-		  uint64_t iid, uint32_t number)
-{
-	struct index_ids *ids = &seq->tables[table];
-	uint32_t *entry;
-	int r;
-
-	if (number == TRACE_NONE || iid == 0)
-		return;
-	if (iid >= ids->dense.n + DENSE_GAP) {
-		r = define_other(ix, ids, iid, number);
-		if (r < 0)
-			ix->error = r;
-		return;
-	}
-	while (iid >= ids->dense.n)
-		if (!index_add(ix, &ids->dense, sizeof(uint32_t)))
-			return;
-	entry = (uint32_t *)ids->dense.items + iid;
-	if (*entry == 0 && !(ids->others && hash_get_u64(ids->others, iid)))
-		*entry = number + 1;
-}
-
-uint32_t index_lookup(const struct index_sequence *seq, enum index_table table, uint64_t iid)
-{
-	const struct index_ids *ids = &seq->tables[table];
-	uintptr_t v = 0;
-
-	if (iid < ids->dense.n)
-		v = ((const uint32_t *)ids->dense.items)[iid];
-	if (v == 0 && ids->others)
-		v = (uintptr_t)hash_get_u64(ids->others, iid);
-	return v ? (uint32_t)(v - 1) : TRACE_NONE;
-}
-
-static void forget_ids(struct index_ids *ids)
-{
-	ids->dense.n = 0;
-	if (ids->others)
-		hash_clear(ids->others);
 }
 
 /* ---- a packet on the wire ---- */
@@ -324,124 +245,6 @@ static void parse(const struct trace_packet_bytes *bytes, bool events, struct pa
 		ret->unpack = true;
 }
 
-/* ---- sequences ---- */
-
-static struct index_sequence *sequence_of(struct trace_index *ix, uint32_t id)
-{
-	struct index_sequence *seq;
-	int r;
-
-	if (id == 0)
-		return NULL;
-	seq = hash_get_u64(ix->sequences, id);
-	if (seq)
-		return seq;
-	r = pool_budget_take(&ix->budget, sizeof(*seq) + ENTRY_BYTES);
-	seq = r == 0 ? calloc(1, sizeof(*seq)) : NULL;
-	if (!seq || hash_set_u64(ix->sequences, id, seq) < 0) {
-		ix->error = r < 0 ? r : -ENOMEM;
-		free(seq);
-		return NULL;
-	}
-	seq->id = id;
-	seq->source = seq->counter = TRACE_NONE;
-	return seq;
-}
-
-/* False: the packet leans on what was lost, or has never been said. */
-static bool follow_sequence(struct index_sequence *seq, const struct packet *p)
-{
-	if (p->flags & FLAG_CLEARED) {
-		for (int i = 0; i < N_TABLES; i++)
-			forget_ids(&seq->tables[i]);
-		seq->source = seq->counter = TRACE_NONE;
-		seq->has_clock = false;
-		seq->last_source = 0;
-		seq->valid = true;
-	} else if (p->dropped) {
-		seq->valid = false;
-	}
-	return seq->valid || !(p->flags & FLAG_NEEDS);
-}
-
-/* ---- facts ---- */
-
-static void system_info(struct trace_index *ix, const SystemInfo *info)
-{
-	struct trace_facts *f = &ix->facts;
-
-	f->host = index_cstring(ix, info->machine_name);
-	if (info->num_cpus)
-		f->n_cpus = info->num_cpus;
-	if (info->utsname) {
-		f->release = index_cstring(ix, info->utsname->release);
-		f->machine = index_cstring(ix, info->utsname->machine);
-	}
-}
-
-static void service_event(struct trace_index *ix, uint64_t time_ns, const TracingServiceEvent *e)
-{
-	if (e->tracing_started && time_ns && !ix->has_start) {
-		ix->has_start = true;
-		ix->facts.start_ns = time_ns;
-	}
-	if (e->tracing_disabled) {
-		ix->facts.complete = true;
-		if (time_ns > ix->facts.end_ns)
-			ix->facts.end_ns = time_ns;
-	}
-}
-
-static struct trace_loss *loss_of(struct trace_index *ix, const char *name, size_t len)
-{
-	uint32_t source = index_string(ix, name, len);
-	struct trace_loss *l = ix->losses.items;
-
-	for (size_t i = 0; i < ix->losses.n; i++)
-		if (l[i].source == source)
-			return &l[i];
-	if (ix->losses.n == MAX_LOSSES || source == TRACE_NONE)
-		return NULL;
-	l = index_add(ix, &ix->losses, sizeof(*l));
-	if (l)
-		l->source = source;
-	return l;
-}
-
-/* "ledger.sched.lost" */
-static void attribute(struct trace_index *ix, const char *key, uint64_t value)
-{
-	const char *name = key + strlen(PREFIX), *dot = strrchr(name, '.');
-	struct trace_loss *l = dot ? loss_of(ix, name, (size_t)(dot - name)) : NULL;
-
-	if (!l)
-		return;
-	if (strcmp(dot, ".produced") == 0)
-		l->n_produced = value;
-	else if (strcmp(dot, ".lost") == 0 || strcmp(dot, ".malformed") == 0)
-		l->n_lost += value;
-	else if (strcmp(dot, ".dropped") == 0)
-		l->n_dropped = value;
-}
-
-/* The last account counts: it replaces the one before. */
-static void attributes(struct trace_index *ix, const TraceAttributes *a)
-{
-	bool fresh = true;
-
-	for (size_t i = 0; i < a->n_attribute; i++) {
-		const TraceAttributes__Attribute *at = a->attribute[i];
-
-		if (!at->key || !at->has_long_value ||
-		    strncmp(at->key, PREFIX, strlen(PREFIX)) != 0)
-			continue;
-		if (fresh)
-			ix->losses.n = 0;
-		fresh = false;
-		attribute(ix, at->key, (uint64_t)at->long_value);
-	}
-}
-
 /* ---- one packet ---- */
 
 static uint64_t time_of(const struct trace_index *ix, const struct packet *p,
@@ -493,13 +296,13 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 	if (pkt->module_symbols)
 		index_stacks_symbols(ix, pkt->module_symbols);
 	if (pkt->system_info)
-		system_info(ix, pkt->system_info);
+		index_facts_system(ix, pkt->system_info);
 	if (pkt->cpu_info && !ix->facts.n_cpus)
 		ix->facts.n_cpus = (uint32_t)pkt->cpu_info->n_cpus;
 	if (pkt->service_event)
-		service_event(ix, time_ns, pkt->service_event);
+		index_facts_service(ix, time_ns, pkt->service_event);
 	if (pkt->trace_attributes)
-		attributes(ix, pkt->trace_attributes);
+		index_facts_attributes(ix, pkt->trace_attributes);
 }
 
 static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *bytes)
@@ -511,8 +314,8 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 
 	ix->facts.n_packets++;
 	parse(bytes, ix->waits != NULL, &p);
-	seq = sequence_of(ix, p.sequence);
-	if (seq && !follow_sequence(seq, &p)) {
+	seq = index_sequence_of(ix, p.sequence);
+	if (seq && !index_sequence_follow(seq, p.flags, p.dropped)) {
 		ix->facts.n_skipped++;
 		return ix->error;
 	}
@@ -541,30 +344,6 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 
 /* ---- the whole file ---- */
 
-static void finish_range(struct trace_index *ix)
-{
-	struct trace_facts *f = &ix->facts;
-	uint64_t first, last, sample_first = UINT64_MAX;
-	size_t n;
-	const struct trace_sample *s = trace_index_samples(ix, &n);
-
-	index_clocks_range(ix, &first, &last);
-	if (last > f->end_ns)
-		f->end_ns = last;
-	for (size_t i = 0; i < n; i++) {
-		if (s[i].time_ns == 0)
-			continue;
-		if (s[i].time_ns > f->end_ns)
-			f->end_ns = s[i].time_ns;
-		if (s[i].time_ns < sample_first)
-			sample_first = s[i].time_ns;
-	}
-	if (!ix->has_start)
-		f->start_ns = first ? first : sample_first;
-	if (f->start_ns > f->end_ns)
-		f->start_ns = f->end_ns;
-}
-
 int trace_index_read(struct trace_index *ix, struct trace_file *f)
 {
 	struct trace_packet_bytes pkt;
@@ -589,8 +368,6 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	index_samples_finish(ix);
 	if (ix->waits)
 		index_waits_finish(ix);
-	finish_range(ix);
-	ix->facts.losses = ix->losses.items;
-	ix->facts.n_losses = ix->losses.n;
+	index_facts_finish(ix);
 	return ix->error;
 }
