@@ -77,10 +77,18 @@ static void count(struct completeness *c, const struct report *r, uint32_t proce
 	}
 }
 
-static int more_samples(const void *pa, const void *pb)
+static uint64_t n_ended(const struct completeness_row *row)
+{
+	return row->n_samples - row->n_whole - row->n_without;
+}
+
+/* Where most is missing comes first. */
+static int worse(const void *pa, const void *pb)
 {
 	const struct completeness_row *a = pa, *b = pb;
 
+	if (n_ended(a) != n_ended(b))
+		return n_ended(a) > n_ended(b) ? -1 : 1;
 	if (a->n_samples != b->n_samples)
 		return a->n_samples > b->n_samples ? -1 : 1;
 	return a->process < b->process ? -1 : a->process > b->process;
@@ -107,7 +115,7 @@ int completeness_count(const struct report *r, struct completeness *ret)
 	for (size_t i = 0; i < n; i++)
 		if (report_is_meant(r, &s[i]))
 			count(ret, r, trace_index_thread(r->ix, s[i].thread)->process, &s[i]);
-	qsort(ret->processes, n_processes, sizeof(*ret->processes), more_samples);
+	qsort(ret->processes, n_processes, sizeof(*ret->processes), worse);
 	while (ret->n_processes && ret->processes[ret->n_processes - 1].n_samples == 0)
 		ret->n_processes--;
 	return 0;

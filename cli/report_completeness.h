@@ -24,7 +24,7 @@ struct completeness_row {
 
 struct completeness {
 	struct completeness_row all;
-	struct completeness_row *processes; /* that have samples; the most first */
+	struct completeness_row *processes; /* that have samples; where most is missing first */
 	size_t n_processes;
 	uint64_t n_reasons_said;
 	uint64_t *counts;

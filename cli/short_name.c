@@ -48,7 +48,7 @@ static size_t bracket_length(const char *start, const char *s)
 	return 0;
 }
 
-/* Does the bracket at `s` hold what tells functions apart? */
+/* Does the bracket at `s` hold what tells functions apart? Brackets in it may still go. */
 static bool is_kept(const char *start, const char *s)
 {
 	/* "<Vec<T> as Drop>::drop", "main (app.py:3)", "(anonymous namespace)" */
@@ -79,16 +79,16 @@ size_t short_name(char *dst, size_t dst_size, const char *name)
 		return 0;
 	while (*p) {
 		size_t n = operator_length(name, p);
+		bool bracket = n == 0 && (*p == '<' || *p == '(');
 
-		if (n == 0 && (*p == '<' || *p == '('))
+		if (bracket && !is_kept(name, p))
 			n = bracket_length(name, p);
-		if (n > 4 && (*p == '<' || *p == '(') && !is_kept(name, p)) {
+		if (bracket && n > strlen("<..>")) {
 			put(&w, p, 1);
 			put(&w, "..", 2);
 			put(&w, p + n - 1, 1);
 		} else {
-			if (n == 0)
-				n = 1;
+			n = n ? n : 1;
 			put(&w, p, n);
 		}
 		p += n;

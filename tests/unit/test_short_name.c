@@ -26,6 +26,8 @@ static const struct {
 	{ "cooperator<aaaa>(b)", "cooperator<..>(b)" },
 	{ "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop",
 	  "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop" },
+	{ "<mpmc::Receiver<(Reader<Stdout>, String)> as Recv<A, B>>::recv::{closure#0}",
+	  "<mpmc::Receiver<..> as Recv<..>>::recv::{closure#0}" },
 	{ "core::iter::Iterator::map<A, B>", "core::iter::Iterator::map<..>" },
 	{ "render (/srv/app/views.py:12)", "render (/srv/app/views.py:12)" },
 	{ "main::{lambda(int)#1}::operator()(int) const",
