@@ -54,6 +54,7 @@ int jit_map_new(struct jit_map **ret)
 		return r;
 	}
 	m->random |= 1;
+	m->version = m->random; /* no other map, in another worker, has the same */
 	jit_map_clear(m);
 	*ret = m;
 	return 0;

@@ -20,13 +20,6 @@ static bool is_script(const char *name, size_t len, size_t *ret_tag)
 	return false;
 }
 
-bool jit_name_is_script(const char *name, size_t len)
-{
-	size_t tag;
-
-	return is_script(name, len, &tag);
-}
-
 /* ":123" at the end; cuts it off. */
 static bool take_number(const char *s, size_t *len, uint32_t *ret)
 {

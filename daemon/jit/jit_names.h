@@ -15,7 +15,4 @@ struct jit_line_info;
  */
 bool jit_name_source(const char *name, size_t len, struct jit_line_info *ret);
 
-/* Is it one of V8's for code that comes from a script? */
-bool jit_name_is_script(const char *name, size_t len);
-
 #endif

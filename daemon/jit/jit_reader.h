@@ -29,7 +29,7 @@ void jit_reader_free(struct jit_reader *r); /* takes NULL */
 
 struct jit_read {
 	uint64_t now_ns;	/* BOOTTIME */
-	uint64_t since_ns;	/* when the reading before this one began; 0: there was none */
+	uint64_t since_ns;	/* it was as it had been read before until then; 0: never */
 	int64_t boot_offset_ns; /* see struct jitdump */
 };
 

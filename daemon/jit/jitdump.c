@@ -197,14 +197,19 @@ static void take_debug_info(struct jitdump *d, const uint8_t *p, const uint8_t *
 
 /*
  * V8 counts from the ELF header that `perf inject` puts in front of the code
- * (src/diagnostics/perf-jit.cc); all others count from the code.
+ * (src/diagnostics/perf-jit.cc). And some versions of it write bytes of freed
+ * memory for a file's name: then its lines are no lines. False: those are.
  */
-static void correct_v8(struct jitdump_lines *l)
+static bool correct_v8(struct jitdump_lines *l, const struct jit_line_info *where)
 {
-	if (l->n == 0 || l->lines[0].offset < V8_OFFSET)
-		return;
+	if (l->lines[0].file_len != where->file_len ||
+	    memcmp(l->lines[0].file, where->file, where->file_len) != 0)
+		return false;
+	if (l->lines[0].offset < V8_OFFSET)
+		return true; /* of another version, it seems */
 	for (size_t i = 0; i < l->n; i++)
 		l->lines[i].offset -= V8_OFFSET;
+	return true;
 }
 
 /* ---- code ---- */
@@ -215,6 +220,7 @@ static void take_load(struct jitdump *d, uint64_t time_ns, const uint8_t *p, con
 	struct jit_line_info where;
 	struct jit_code code = { .time_ns = time_ns };
 	struct code_load load;
+	bool is_script;
 
 	if ((size_t)(end - p) < sizeof(load)) {
 		d->n_bad++;
@@ -226,12 +232,12 @@ static void take_load(struct jitdump *d, uint64_t time_ns, const uint8_t *p, con
 	code.size = load.code_size;
 	code.name = (const char *)p;
 	code.name_len = strnlen(code.name, (size_t)(end - p));
-	if (d->lines && d->lines->code_addr == load.code_addr && d->lines->n > 0) {
-		if (jit_name_is_script(code.name, code.name_len))
-			correct_v8(d->lines);
+	is_script = jit_name_source(code.name, code.name_len, &where);
+	if (d->lines && d->lines->code_addr == load.code_addr && d->lines->n > 0 &&
+	    (!is_script || correct_v8(d->lines, &where))) {
 		code.lines = d->lines->lines;
 		code.n_lines = d->lines->n;
-	} else if (jit_name_source(code.name, code.name_len, &where)) {
+	} else if (is_script) {
 		code.lines = &where;
 		code.n_lines = 1;
 	}

@@ -75,7 +75,7 @@ static void list_done(struct mappings *m, struct list *l)
 	*l = (struct list){ 0 };
 }
 
-static uint64_t next_version(void)
+uint64_t mappings_new_version(void)
 {
 	static uint64_t last;
 
@@ -95,7 +95,7 @@ struct mappings *mappings_new(struct mappings_budget *budget)
 		return NULL;
 	m->refs = 1;
 	m->budget = budget;
-	m->version = next_version();
+	m->version = mappings_new_version();
 	return m;
 }
 
@@ -283,7 +283,7 @@ int mappings_set(struct mappings **block, const struct mapping *add)
 		return r;
 	l->at[l->n++] = *add;
 	hold_module(add->module);
-	m->version = next_version();
+	m->version = mappings_new_version();
 	return 0;
 }
 

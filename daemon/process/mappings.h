@@ -50,6 +50,8 @@ const struct mapping *mappings_find(struct mappings *m, uint64_t pc);
 int mappings_all(struct mappings *m, const struct mapping **ret, size_t *ret_n);
 /* Of the content: blocks with one version hold the same. Never 0, never used again. */
 uint64_t mappings_version(const struct mappings *m);
+/* A number that stands for no block: for what depends on more than its mappings. */
+uint64_t mappings_new_version(void);
 size_t mappings_count(const struct mappings *m); /* at most; pieces hidden by newer ones count */
 
 #endif

@@ -177,7 +177,7 @@ static bool unchanged_since(const struct statx *st, uint64_t time_ns)
  * A file system on a block device answers by itself. The others may need a
  * server, or a process that does not mean to answer: those get one chance.
  */
-static int open_on(struct module_pins *pins, const struct statx *st, int path_fd)
+int module_pins_open(struct module_pins *pins, const struct statx *st, int path_fd)
 {
 	uint64_t dev = (uint64_t)st->stx_dev_major << 32 | st->stx_dev_minor;
 	int fd;
@@ -218,7 +218,7 @@ static int open_if_mapped(struct module_pins *pins, int path_fd, const struct ma
 		return -ESTALE;
 	if (by_name && !unchanged_since(&st, code->time_ns))
 		return -ESTALE;
-	return open_on(pins, &st, path_fd);
+	return module_pins_open(pins, &st, path_fd);
 }
 
 static int open_mapped(struct module_pins *pins, const struct mapped_code *code)

@@ -45,6 +45,14 @@ void module_pins_free(struct module_pins *pins); /* takes NULL */
 struct module *module_pins_get(struct module_pins *pins, const struct mapped_code *code,
 			       uint64_t now_ns);
 
+/*
+ * Opens, for reading, the regular file of an O_PATH descriptor, which is
+ * borrowed. `st` has its device. Never waits long: a file system that did not
+ * answer is not asked again for a minute (-EHOSTDOWN).
+ */
+struct statx;
+int module_pins_open(struct module_pins *pins, const struct statx *st, int path_fd);
+
 /* About once a second: forgets files that nobody has mapped for a while. */
 void module_pins_collect(struct module_pins *pins, uint64_t now_ns);
 void module_pins_clear(struct module_pins *pins); /* at once */

@@ -87,6 +87,7 @@ void process_maps_drop(struct process_table *pt, struct proc *p)
 	p->reader = NULL;
 	mappings_release(p->maps);
 	p->maps = NULL;
+	process_generated_drop(p);
 }
 
 /* ---- programs that a process has been ---- */
@@ -157,6 +158,7 @@ void process_table_mmap(struct process_table *pt, uint32_t tgid, uint64_t time_n
 		(void)maps_reader_add(p->reader, mapping); /* counted when it is installed */
 	if (time_ns <= p->maps_time_ns)
 		return;
+	process_generated_mapped(pt, p, mapping);
 	if (!p->maps)
 		p->maps = mappings_new(&pt->budget);
 	if (!p->maps || mappings_set(&p->maps, mapping) < 0) {
@@ -198,6 +200,7 @@ static void install(struct process_table *pt, struct proc *p)
 		p->maps_time_ns = maps_reader_time(p->reader);
 		p->maps_state = MAPS_KNOWN;
 		p->maps_lost = false;
+		process_generated_mapped_all(pt, p);
 		tell_all(pt, p);
 	}
 	maps_reader_free(p->reader);
@@ -372,26 +375,33 @@ int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc, 
 
 uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uint64_t time_ns)
 {
-	const struct proc *p = process_table_proc(pt, tgid);
+	struct proc *p = process_table_proc(pt, tgid);
 
 	if (!p || p->maps_state != MAPS_KNOWN || p->maps_lost || !maps_at(p, time_ns))
 		return 0;
-	return mappings_version(maps_at(p, time_ns));
+	return process_generated_version(pt, p, mappings_version(maps_at(p, time_ns)), time_ns);
 }
 
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
 				      uint64_t time_ns)
 {
+	struct proc *p = process_table_proc(pt, tgid);
+	struct location *loc, *generated = NULL;
 	struct module *module = NULL;
 	uint64_t offset = 0;
+	bool is_mapped;
 
 	if (pc >= VSYSCALL_START && pc < VSYSCALL_END)
 		module = symbolizer_pseudo_module(pt->sym, "[vsyscall]");
 	else
 		(void)process_table_resolve(pt, tgid, pc, time_ns, &module, &offset);
+	is_mapped = module != NULL;
 	if (!module) {
 		module = symbolizer_pseudo_module(pt->sym, "[unknown]");
 		offset = 0;
 	}
-	return module ? symbolizer_locate(pt->sym, module, offset) : NULL;
+	loc = module ? symbolizer_locate(pt->sym, module, offset) : NULL;
+	if (loc && p && (!is_mapped || module_may_be_generated(module)))
+		generated = process_generated_locate(pt, p, pc, time_ns, is_mapped, loc);
+	return generated ? generated : loc;
 }

@@ -11,6 +11,7 @@
 
 #include "clock.h"
 #include "process/module_pins.h"
+#include "process/process_jit.h"
 #include "process/process_table_impl.h"
 
 /*
@@ -44,6 +45,8 @@ int process_table_new(struct symbolizer *sym, struct process_table **ret)
 	r = hash_new(&pt->procs);
 	if (r == 0)
 		r = hash_new(&pt->tasks);
+	if (r == 0)
+		r = jit_pool_new(sym, &pt->jits);
 	if (r == 0)
 		r = process_table_set_proc(pt, "/proc");
 	if (r < 0) {
@@ -176,6 +179,7 @@ void process_table_free(struct process_table *pt)
 	process_table_clear(pt);
 	hash_free(pt->procs);
 	hash_free(pt->tasks);
+	jit_pool_free(pt->jits);
 	module_pins_free(pt->pins);
 	if (pt->proc_fd >= 0)
 		close(pt->proc_fd);
@@ -626,6 +630,7 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns)
 			remove_proc(pt, p);
 	}
 	module_pins_collect(pt->pins, now_ns);
+	jit_pool_collect(pt->jits);
 }
 
 void process_table_stats(const struct process_table *pt, struct process_table_stats *ret)

@@ -7,8 +7,10 @@
 #include "process/mappings.h"
 #include "process/process_table_update.h"
 
+struct jit_pool;
 struct maps_reader;
 struct proc;
+struct process_jit;
 
 struct task {
 	struct thread pub; /* first: a thread is its task */
@@ -57,6 +59,10 @@ struct proc {
 	bool maps_lost;		  /* events were lost: `maps` is not to be trusted */
 	uint64_t reread_ns;	  /* not before; doubles, since most unknown addresses are junk */
 	uint64_t reread_after_ns; /* the interval */
+
+	struct process_jit *jit; /* of its generated code; NULL: none was seen */
+	uint64_t jit_maps_version, jit_version;
+	uint64_t joint_version; /* stands for these two */
 };
 
 struct process_table {
@@ -71,6 +77,7 @@ struct process_table {
 	bool is_scanning;
 	struct module_pins *pins;
 	struct mappings_budget budget;
+	struct jit_pool *jits;
 	struct proc *queue_first, *queue_last;
 	uint64_t read_credit_ns, credit_time_ns; /* for readings that cannot wait */
 	exec_pending_fn *exec_pending;
@@ -99,5 +106,22 @@ void process_maps_sort_queue(struct process_table *pt);
 void process_maps_drop(struct process_table *pt, struct proc *p);
 /* Programs that it has been, up to then. */
 void process_maps_forget(struct proc *p, uint64_t before_ns);
+
+/* In process_generated.c. */
+/* Is it a jitdump file that the process has mapped, then so that it can be found? */
+void process_generated_mapped(struct process_table *pt, struct proc *p,
+			      const struct mapping *mapping);
+void process_generated_mapped_all(struct process_table *pt, struct proc *p);
+void process_generated_drop(struct proc *p);
+/*
+ * The location of code that the process has generated itself, as its files
+ * tell; NULL: they do not. `is_mapped`: worth waiting for.
+ */
+struct location *process_generated_locate(struct process_table *pt, struct proc *p, uint64_t pc,
+					  uint64_t time_ns, bool is_mapped,
+					  struct location *fallback);
+/* `maps_version`, or one that stands for it and for what is known of generated code; 0: none. */
+uint64_t process_generated_version(struct process_table *pt, struct proc *p, uint64_t maps_version,
+				   uint64_t time_ns);
 
 #endif

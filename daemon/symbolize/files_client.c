@@ -62,6 +62,7 @@ static const struct {
 	[FILES_WORKER_TABLES] = { "unwind",
 				  "stacks of programs without frame pointers stay incomplete" },
 	[FILES_WORKER_LINES] = { "lines", "the trace has no source lines" },
+	[FILES_WORKER_JIT] = { "generated code", "it stays without names" },
 };
 
 struct files_client {

@@ -30,6 +30,7 @@ struct files_batch {
 	union {
 		uint64_t offsets[FILES_BATCH_MAX];
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
+		struct files_generated generated;
 	};
 	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;

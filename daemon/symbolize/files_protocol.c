@@ -21,6 +21,8 @@ size_t files_request_len(const struct files_request *req)
 	case FILES_TABLE:
 	case FILES_DEBUG:
 		return req->n == 0 ? head_len : 0;
+	case FILES_GENERATED:
+		return req->n == 0 ? head_len + sizeof(req->generated) : 0;
 	default:
 		return 0;
 	}
@@ -132,8 +134,9 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_LINES || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
-	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG) && h->n > 0))
+	if (h->kind > FILES_GENERATED || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
+	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG || h->kind == FILES_GENERATED) &&
+	     h->n > 0))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;

@@ -34,11 +34,20 @@
 #define FILES_OBJECT_BYTES    576 /* of their content */
 
 enum files_kind {
-	FILES_NAMES = 0,   /* what is the function at these offsets called? */
-	FILES_OBJECTS = 1, /* where are these variables, and what is in them at first? */
-	FILES_TABLE = 2,   /* make the unwind table */
-	FILES_DEBUG = 3,   /* what does the file say about its debug files? */
-	FILES_LINES = 4,   /* which functions and lines are at these addresses (rel_pc)? */
+	FILES_NAMES = 0,     /* what is the function at these offsets called? */
+	FILES_OBJECTS = 1,   /* where are these variables, and what is in them at first? */
+	FILES_TABLE = 2,     /* make the unwind table */
+	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
+	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
+	FILES_GENERATED = 5, /* read on in a perf map or jitdump file (jit_question.h) */
+};
+
+/* See struct jit_read. */
+struct files_generated {
+	uint64_t format; /* enum jit_format */
+	uint64_t now_ns, since_ns;
+	int64_t boot_offset_ns;
+	uint64_t known; /* version of the table that is there already; 0: none */
 };
 
 /* Which descriptors come along, in this order. */
@@ -46,7 +55,7 @@ enum files_fds {
 	FILES_FD_MAIN = 1, /* the file; for lines the one with the DWARF */
 	/*
 	 * NAMES, DEBUG: its debug file, or what may be it; LINES: the file that it shares
-	 * with others; TABLE: a memfd to write it to
+	 * with others; TABLE, GENERATED: a memfd to write to
 	 */
 	FILES_FD_SECOND = 2,
 };
@@ -62,6 +71,7 @@ struct files_request {
 	union {
 		uint64_t offsets[FILES_BATCH_MAX]; /* in the file; of LINES addresses */
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
+		struct files_generated generated;
 	};
 };
 

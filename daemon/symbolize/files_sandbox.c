@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "jit_question.h"
 #include "unwind/unwind_table.h"
 
 #define NOBODY		 65534
@@ -157,7 +158,7 @@ static int install_filter(enum files_worker_kind kind)
 		.filter = (struct sock_filter *)symbols_filter, /* the kernel only reads it */
 	};
 
-	if (kind == FILES_WORKER_TABLES) {
+	if (kind == FILES_WORKER_TABLES || kind == FILES_WORKER_JIT) {
 		prog.len = sizeof(tables_filter) / sizeof(tables_filter[0]);
 		prog.filter = (struct sock_filter *)tables_filter;
 	}
@@ -219,7 +220,14 @@ static int set_limit(int resource, rlim_t max)
 
 static int set_limits(enum files_worker_kind kind)
 {
-	const bool is_tables = kind == FILES_WORKER_TABLES;
+	static const struct {
+		rlim_t file, memory;
+	} max[FILES_WORKER_KINDS] = {
+		[FILES_WORKER_SYMBOLS] = { 0, MAX_MEMORY_BYTES },
+		[FILES_WORKER_TABLES] = { UNWIND_TABLE_MAX_BYTES, MAX_TABLES_MEMORY_BYTES },
+		[FILES_WORKER_LINES] = { 0, MAX_MEMORY_BYTES },
+		[FILES_WORKER_JIT] = { JIT_ANSWER_MAX, MAX_MEMORY_BYTES },
+	};
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	int r;
 
@@ -231,9 +239,9 @@ static int set_limits(enum files_worker_kind kind)
 	}
 	r = set_limit(RLIMIT_CORE, 0);
 	if (r == 0 && !LOOSE)
-		r = set_limit(RLIMIT_FSIZE, is_tables ? UNWIND_TABLE_MAX_BYTES : 0);
+		r = set_limit(RLIMIT_FSIZE, max[kind].file);
 	if (r == 0 && !LOOSE)
-		r = set_limit(RLIMIT_AS, is_tables ? MAX_TABLES_MEMORY_BYTES : MAX_MEMORY_BYTES);
+		r = set_limit(RLIMIT_AS, max[kind].memory);
 	if (r == 0)
 		r = set_limit(RLIMIT_NOFILE, MAX_DESCRIPTORS);
 	return r;

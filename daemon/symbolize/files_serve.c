@@ -16,6 +16,7 @@
 #include "elf_file.h"
 #include "elf_objects.h"
 #include "elf_symbols.h"
+#include "files_jit.h"
 #include "files_tables.h"
 #include "files_worker.h"
 
@@ -319,6 +320,8 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 	memcpy(own, fds, sizeof(own));
 	if (req->kind == FILES_TABLE)
 		files_tables_serve(req, own[0], own[1], reply);
+	else if (req->kind == FILES_GENERATED)
+		files_jit_serve(req, own[0], own[1], reply);
 	else if (req->kind == FILES_DEBUG)
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)

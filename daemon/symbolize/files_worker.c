@@ -80,7 +80,8 @@ static bool request_valid(const struct files_request *req, size_t len, enum file
 	const size_t head_len = offsetof(struct files_request, offsets);
 
 	return len >= head_len && len == files_request_len(req) &&
-	       (req->kind == FILES_TABLE) == (kind == FILES_WORKER_TABLES);
+	       (req->kind == FILES_TABLE) == (kind == FILES_WORKER_TABLES) &&
+	       (req->kind == FILES_GENERATED) == (kind == FILES_WORKER_JIT);
 }
 
 /* Returns when the daemon has closed its end, or is not who it should be. */
@@ -123,6 +124,7 @@ const char *files_worker_name(enum files_worker_kind kind)
 		[FILES_WORKER_SYMBOLS] = "tracer-files",
 		[FILES_WORKER_TABLES] = "tracer-tables",
 		[FILES_WORKER_LINES] = "tracer-lines",
+		[FILES_WORKER_JIT] = "tracer-jit",
 	};
 
 	return names[kind];

@@ -17,6 +17,7 @@ enum files_worker_kind {
 	FILES_WORKER_SYMBOLS, /* "tracer-files": names of functions */
 	FILES_WORKER_TABLES,  /* "tracer-tables": unwind tables (files_tables.h) */
 	FILES_WORKER_LINES,   /* "tracer-lines": source lines; only while they are asked for */
+	FILES_WORKER_JIT,     /* "tracer-jit": names of generated code (files_jit.h) */
 	FILES_WORKER_KINDS
 };
 

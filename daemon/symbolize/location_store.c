@@ -27,6 +27,7 @@ struct location_store {
 	void *ctx;
 	struct hash *locations, *names;
 	struct location_list unused; /* longest first */
+	struct location_list promises;
 	size_t n_unused;
 	uint64_t last_id;
 };
@@ -41,6 +42,7 @@ int location_store_new(location_gone_fn *gone, void *ctx, struct location_store 
 	s->gone = gone;
 	s->ctx = ctx;
 	TAILQ_INIT(&s->unused);
+	TAILQ_INIT(&s->promises);
 	r = hash_new(&s->locations);
 	if (r == 0)
 		r = hash_new(&s->names);
@@ -63,11 +65,16 @@ static void drop_name(struct location_store *s, struct location_name *name)
 
 void location_store_free(struct location_store *s)
 {
+	struct location_entry *promise;
 	size_t pos = 0;
 	void *value;
 
 	if (!s)
 		return;
+	while ((promise = TAILQ_FIRST(&s->promises))) {
+		TAILQ_REMOVE(&s->promises, promise, link);
+		free(promise);
+	}
 	while (s->locations && hash_next(s->locations, &pos, NULL, NULL, &value)) {
 		struct location_entry *e = value;
 
@@ -184,6 +191,56 @@ void location_set_line(struct location_entry *e, uint64_t symbol, const char *na
 	}
 }
 
+void location_set_source(struct location_entry *e, const char *file, size_t len, uint32_t line)
+{
+	struct location_store *s = e->store;
+	struct key k = { UINT64_MAX, hash_bytes(file, len, 0) }; /* no module has this id */
+	struct location_name *n;
+
+	if (e->pub.ready || e->file || len == 0)
+		return;
+	n = hash_get(s->names, &k, sizeof(k));
+	if (n && strlen(n->text) == len && memcmp(n->text, file, len) == 0) {
+		n->n_refs++;
+	} else {
+		bool is_taken = n != NULL;
+
+		n = new_name(&k, file, len);
+		if (n && !is_taken)
+			n->is_shared = hash_set(s->names, &k, sizeof(k), n) == 0;
+	}
+	e->file = n;
+	e->pub.file = n ? n->text : NULL;
+	e->pub.line = n ? line : 0;
+}
+
+struct location *location_promise(struct location_store *s, const struct module *module,
+				  uint64_t pc)
+{
+	struct location_entry *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->pub = (struct location){
+		.id = ++s->last_id, .module = module, .rel_pc = pc, .kind = LOCATION_JIT
+	};
+	e->store = s;
+	e->n_refs = 1;
+	e->is_promise = true;
+	TAILQ_INSERT_TAIL(&s->promises, e, link);
+	return &e->pub;
+}
+
+void location_keep_promise(struct location *promise, struct location *loc)
+{
+	struct location_entry *e = (struct location_entry *)promise;
+
+	assert(e->is_promise && !e->pub.ready && loc->ready);
+	location_hold(loc);
+	e->same_as = (struct location_entry *)loc;
+	e->pub = *loc;
+}
+
 void location_set_text(struct location_entry *e, uint64_t rel_pc, const char *text)
 {
 	if (e->pub.ready)
@@ -208,6 +265,13 @@ void location_release(struct location *loc)
 	assert(e->n_refs > 0);
 	if (--e->n_refs > 0)
 		return;
+	if (e->is_promise) {
+		TAILQ_REMOVE(&e->store->promises, e, link);
+		if (e->same_as)
+			location_release(&e->same_as->pub);
+		free(e);
+		return;
+	}
 	TAILQ_INSERT_TAIL(&e->store->unused, e, link);
 	e->store->n_unused++;
 }

@@ -21,6 +21,8 @@ struct location_entry {
 	struct location_store *store;
 	struct location_name *name; /* what pub.function lies in, or NULL */
 	struct location_name *file; /* the same for pub.file */
+	struct location_entry *same_as; /* held; of a promise that was kept */
+	bool is_promise;
 	uint64_t key;
 	uint32_t n_refs;
 	TAILQ_ENTRY(location_entry) link; /* of the unused; free for the holder otherwise */
@@ -53,6 +55,18 @@ void location_set_symbol(struct location_entry *e, uint64_t rel_pc, uint64_t sym
 void location_set_line(struct location_entry *e, uint64_t symbol, const char *name,
 		       const char *file, uint32_t line);
 void location_set_text(struct location_entry *e, uint64_t rel_pc, const char *text);
+
+/*
+ * A location that is yet to be found out, held for the caller; it goes with its
+ * last release. location_keep_promise() makes it the same as `loc`, which is
+ * ready: another address, but what it says, its id included. NULL: out of memory.
+ */
+struct location *location_promise(struct location_store *s, const struct module *module,
+				  uint64_t pc);
+void location_keep_promise(struct location *promise, struct location *loc);
+
+/* The file and line of its source, at most once and before it is made ready. */
+void location_set_source(struct location_entry *e, const char *file, size_t len, uint32_t line);
 
 /* Forgets the longest unused, until at most `max_unused` are left. */
 void location_store_trim(struct location_store *s, size_t max_unused);

@@ -595,6 +595,8 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 
 	files_client_collect(sym->client, now_ns);
 	symbolizer_lines_collect(sym, now_ns);
+	if (sym->jit_client)
+		files_client_collect(sym->jit_client, now_ns);
 	symbolizer_ask(sym);
 	if (now_ns > sym->recent_ns + RECENT_NS)
 		forget_recent(sym);
@@ -621,6 +623,7 @@ void symbolizer_free(struct symbolizer *sym)
 		return;
 	symbolizer_lines_done(sym);
 	files_client_free(sym->client);
+	files_client_free(sym->jit_client);
 	location_store_free(sym->locations);
 	modules_free(sym->modules);
 	kallsyms_free(sym->kallsyms);

@@ -64,6 +64,8 @@ void symbolizer_free(struct symbolizer *sym);
 int symbolizer_set_root(struct symbolizer *sym, const char *root);
 /* To leave it out of traces. Another one after each restart; 0: none now. */
 pid_t symbolizer_worker_pid(const struct symbolizer *sym);
+/* The same of the one that reads files of generated code (jit_question.h). */
+pid_t symbolizer_jit_worker_pid(const struct symbolizer *sym);
 
 /*
  * The module behind an open file. Takes over `fd` (always, also on failure).
@@ -109,6 +111,21 @@ struct location *symbolizer_locate_line(struct symbolizer *sym, struct module *m
 					uint32_t line);
 /* Kernel text, ready at once. "[kernel]" when kallsyms hides addresses. */
 struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr);
+
+/*
+ * Generated code, ready at once: a function, or a line of one, under its name.
+ * Two that read the same are the same. NULL: out of memory.
+ */
+struct jit_name;
+struct location *symbolizer_locate_generated(struct symbolizer *sym, const struct jit_name *name);
+/*
+ * Stands for code at `pc` whose name is not read yet; held for the caller, who
+ * makes it the same as another one (ready) before long. NULL: out of memory.
+ */
+struct location *symbolizer_promise(struct symbolizer *sym, uint64_t pc);
+void symbolizer_keep_promise(struct location *promise, struct location *loc);
+/* May there be generated code in it: memory without a file, or a memfd? */
+bool module_may_be_generated(const struct module *module);
 
 void location_hold(struct location *loc);
 void location_release(struct location *loc);

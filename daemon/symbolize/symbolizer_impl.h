@@ -2,7 +2,8 @@
 /*
  * symbolizer_impl.h - the insides of the symbolizer, shared by symbolizer.c
  * (locations and their names), symbolizer_debug.c (where the names of stripped
- * files are) and symbolizer_lines.c (source lines).
+ * files are), symbolizer_lines.c (source lines) and symbolizer_generated.c (code
+ * that processes generate).
  */
 #ifndef SYMBOLIZER_IMPL_H
 #define SYMBOLIZER_IMPL_H
@@ -22,6 +23,7 @@ struct symbolizer {
 	struct modules *modules;
 	struct location_store *locations;
 	struct files_client *client;
+	struct files_client *jit_client; /* NULL: there was no need for it yet */
 	struct debug_files *debug_files; /* NULL: the root is out of reach */
 
 	struct module_list work; /* modules with waiting locations, next one first */
@@ -47,6 +49,7 @@ struct symbolizer {
 	size_t n_queries;
 	uint64_t lines_used_ns;
 
+	uint64_t seed; /* names of generated code must not be chosen to collide */
 	uint64_t n_files_failed, n_over_cap;
 };
 

@@ -425,6 +425,22 @@ START_TEST(lines_of_v8_are_counted_from_behind_an_elf_header)
 }
 END_TEST
 
+START_TEST(lines_of_v8_with_another_file_than_the_name_are_not_believed)
+{
+	put_header();
+	put_record(2, 1000, 16 + 16 + 5);
+	put_u64(0x1000);
+	put_u64(1);
+	put_u64(0x1040);
+	put_u32(10);
+	put_u32(0);
+	put("\253\347\002\0z", 5); /* as node 20 writes them */
+	put_code(1000, 0x1000, 64, "JS:*fib a.js:9:1");
+	read_file();
+	ck_assert_str_eq(at(0x1000, NOW), "JS:*fib a.js:9:1 [a.js:9]");
+}
+END_TEST
+
 START_TEST(unknown_records_and_code_are_jumped_over)
 {
 	put_header();
@@ -563,6 +579,7 @@ static Suite *suite(void)
 	tcase_add_test(tc, code_has_the_name_of_its_time);
 	tcase_add_test(tc, lines_come_before_their_code);
 	tcase_add_test(tc, lines_of_v8_are_counted_from_behind_an_elf_header);
+	tcase_add_test(tc, lines_of_v8_with_another_file_than_the_name_are_not_believed);
 	tcase_add_test(tc, unknown_records_and_code_are_jumped_over);
 	tcase_add_test(tc, a_record_being_written_waits_for_its_end);
 	tcase_add_test(tc, an_empty_file_may_become_one);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* process_jit.c - names for the code that a process has generated itself. */
+#include "process/process_jit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "process/jit_files.h"
+#include "process/jit_source.h"
+#include "process/process_table.h"
+#include "symbolize/symbolizer.h"
+
+/* A perf map, and as many jitdump files: each compiler in the process has its own. */
+#define MAX_DUMPS 4
+
+/* Of all processes. One descriptor each; tables take some megabytes at most, as a rule. */
+#define MAX_FILES	512
+#define MAX_TABLE_BYTES (256u << 20)
+
+/* Waiting at a time, 250 bytes each: some seconds of two CPUs in deep generated code. */
+#define MAX_PROMISES 65536
+/* Encoders wait for three seconds. We are asked to look after it once a second. */
+#define MAX_WAIT_NS (1500 * NS_PER_MS)
+
+/* Between two looks for a perf map, ever more seldom; and for another in its place. */
+#define MIN_LOOK_NS   (50 * NS_PER_MS)
+#define MAX_LOOK_NS   (4 * NS_PER_SEC)
+#define LOOK_AGAIN_NS NS_PER_SEC
+
+struct promise {
+	TAILQ_ENTRY(promise) link;
+	struct location *loc, *fallback; /* both held */
+	uint64_t pc, time_ns, made_ns;
+};
+
+TAILQ_HEAD(promises, promise);
+
+struct process_jit {
+	TAILQ_ENTRY(process_jit) link;
+	struct jit_pool *pool;
+	struct jit_source *map, *dumps[MAX_DUMPS];
+	uint64_t look_ns, look_after_ns;
+	uint64_t version;
+	bool was_untrusted; /* it is counted once */
+	bool is_settling;
+	struct promises promises;
+};
+
+TAILQ_HEAD(jits, process_jit);
+
+struct jit_pool {
+	struct symbolizer *sym;
+	struct jits all; /* longest unused first */
+	size_t n_promises;
+	struct jit_stats stats;
+};
+
+static uint64_t next_version(void)
+{
+	static uint64_t last;
+
+	return ++last;
+}
+
+int jit_pool_new(struct symbolizer *sym, struct jit_pool **ret)
+{
+	struct jit_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return -ENOMEM;
+	pool->sym = sym;
+	TAILQ_INIT(&pool->all);
+	*ret = pool;
+	return 0;
+}
+
+void jit_pool_free(struct jit_pool *pool)
+{
+	free(pool);
+}
+
+struct process_jit *process_jit_new(struct jit_pool *pool)
+{
+	struct process_jit *jit = calloc(1, sizeof(*jit));
+
+	if (!jit)
+		return NULL;
+	jit->pool = pool;
+	jit->version = next_version();
+	TAILQ_INIT(&jit->promises);
+	TAILQ_INSERT_TAIL(&pool->all, jit, link);
+	return jit;
+}
+
+/* ---- promises ---- */
+
+static bool find(const struct process_jit *jit, uint64_t pc, uint64_t time_ns, struct jit_name *ret)
+{
+	/* A jitdump file knows more than a perf map of the same code. */
+	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
+		if (jit_source_find(jit->dumps[i], pc, time_ns, ret))
+			return true;
+	return jit->map && jit_source_find(jit->map, pc, time_ns, ret);
+}
+
+static struct location *locate(struct process_jit *jit, uint64_t pc, uint64_t time_ns)
+{
+	struct jit_name name;
+
+	return find(jit, pc, time_ns, &name) ? symbolizer_locate_generated(jit->pool->sym, &name)
+					     : NULL;
+}
+
+static struct location *promise(struct process_jit *jit, uint64_t pc, uint64_t time_ns,
+				struct location *fallback)
+{
+	struct promise *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->loc = symbolizer_promise(jit->pool->sym, pc);
+	if (!p->loc) {
+		free(p);
+		return NULL;
+	}
+	location_hold(fallback);
+	p->fallback = fallback;
+	p->pc = pc;
+	p->time_ns = time_ns;
+	p->made_ns = boot_ns();
+	TAILQ_INSERT_TAIL(&jit->promises, p, link);
+	jit->pool->n_promises++;
+	return p->loc;
+}
+
+/* What it is without a name, ready in any case. NULL: out of memory. */
+static struct location *nameless(struct process_jit *jit, const struct promise *p)
+{
+	struct module *anon;
+
+	if (p->fallback->ready)
+		return p->fallback;
+	anon = symbolizer_pseudo_module(jit->pool->sym, "[anon:exec]");
+	return anon ? symbolizer_locate(jit->pool->sym, anon, 0) : NULL;
+}
+
+/* `must`: it has waited long enough. Returns whether it is settled. */
+static bool settle(struct process_jit *jit, struct promise *p, bool must)
+{
+	struct location *loc = locate(jit, p->pc, p->time_ns);
+
+	if (!loc && (p->fallback->ready || must))
+		loc = nameless(jit, p);
+	if (!loc && !must)
+		return false;
+	if (loc)
+		symbolizer_keep_promise(p->loc, loc);
+	TAILQ_REMOVE(&jit->promises, p, link);
+	jit->pool->n_promises--;
+	location_release(p->loc);
+	location_release(p->fallback);
+	free(p);
+	return true;
+}
+
+static bool is_current(struct process_jit *jit, uint64_t time_ns)
+{
+	bool current = true;
+
+	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
+		current &= jit_source_is_current(jit->dumps[i], time_ns);
+	if (jit->map)
+		current &= jit_source_is_current(jit->map, time_ns);
+	return current;
+}
+
+static void settle_all(struct process_jit *jit, bool must)
+{
+	uint64_t now_ns = boot_ns();
+	struct promise *p, *next;
+
+	if (jit->is_settling)
+		return; /* a file was asked for below, and answered at once */
+	jit->is_settling = true;
+	for (p = TAILQ_FIRST(&jit->promises); p; p = next) {
+		bool late = now_ns > p->made_ns + MAX_WAIT_NS;
+
+		next = TAILQ_NEXT(p, link);
+		if (is_current(jit, p->time_ns))
+			(void)settle(jit, p, must || late);
+		else if (must || late)
+			jit->pool->stats.n_late += settle(jit, p, true);
+	}
+	jit->is_settling = false;
+}
+
+/* ---- files ---- */
+
+static void drop(struct process_jit *jit, struct jit_source **s)
+{
+	if (!*s)
+		return;
+	jit_source_free(*s);
+	*s = NULL;
+	jit->pool->stats.n_files--;
+}
+
+void process_jit_free(struct process_jit *jit)
+{
+	if (!jit)
+		return;
+	settle_all(jit, true);
+	drop(jit, &jit->map);
+	for (size_t i = 0; i < MAX_DUMPS; i++)
+		drop(jit, &jit->dumps[i]);
+	TAILQ_REMOVE(&jit->pool->all, jit, link);
+	free(jit);
+}
+
+static size_t table_bytes(const struct process_jit *jit)
+{
+	size_t n = jit->map ? jit_source_bytes(jit->map) : 0;
+
+	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
+		n += jit_source_bytes(jit->dumps[i]);
+	return n;
+}
+
+static void drop_tables(struct process_jit *jit)
+{
+	if (jit->map)
+		jit_source_drop_table(jit->map);
+	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
+		jit_source_drop_table(jit->dumps[i]);
+	jit->version = next_version();
+}
+
+/* The tables of those whose code was not sampled for longest go. */
+static void make_room(struct jit_pool *pool, const struct process_jit *keep)
+{
+	size_t n = 0;
+	struct process_jit *jit;
+
+	TAILQ_FOREACH(jit, &pool->all, link)
+	n += table_bytes(jit);
+	for (jit = TAILQ_FIRST(&pool->all); jit && n > MAX_TABLE_BYTES;
+	     jit = TAILQ_NEXT(jit, link)) {
+		if (jit == keep)
+			continue;
+		n -= table_bytes(jit);
+		drop_tables(jit);
+	}
+}
+
+static void on_changed(void *ctx, struct jit_source *s, bool is_other)
+{
+	struct process_jit *jit = ctx;
+	struct jit_source_stats stats;
+
+	jit_source_take_stats(s, &stats);
+	jit->pool->stats.n_failed += stats.is_failed;
+	jit->pool->stats.n_bad += stats.n_bad;
+	jit->pool->stats.n_over_cap += stats.n_over_cap;
+	if (is_other) {
+		jit->version = next_version();
+		make_room(jit->pool, jit);
+	}
+	settle_all(jit, false);
+}
+
+/* Takes over `fd`. NULL: beyond the limits. */
+static struct jit_source *add(struct process_jit *jit, const struct jit_place *place,
+			      enum jit_format format, int fd)
+{
+	struct jit_source_config config = {
+		.format = format, .tgid = place->p->tgid, .changed = on_changed, .ctx = jit
+	};
+	struct jit_source *s;
+
+	if (jit->pool->stats.n_files >= MAX_FILES) {
+		jit->pool->stats.n_over_cap++;
+		close(fd);
+		return NULL;
+	}
+	if (format == JIT_DUMP)
+		config.timens_ns = jit_files_timens(place->proc_fd, place->p->tgid);
+	if (jit_source_new(jit->pool->sym, fd, &config, &s) < 0)
+		return NULL;
+	jit->pool->stats.n_files++;
+	jit->version = next_version();
+	return s;
+}
+
+void process_jit_add_dump(struct process_jit *jit, const struct jit_place *place, int fd)
+{
+	struct jit_file_state state;
+	size_t i = 0;
+
+	if (jit_files_state(fd, &state) < 0)
+		goto out;
+	for (; i < MAX_DUMPS && jit->dumps[i]; i++)
+		if (jit_source_is_file(jit->dumps[i], &state))
+			goto out;
+	if (i < MAX_DUMPS) {
+		jit->dumps[i] = add(jit, place, JIT_DUMP, fd);
+		return;
+	}
+	jit->pool->stats.n_over_cap++;
+out:
+	close(fd);
+}
+
+/* The process may make its map at any time, or put another one in its place. */
+static void look_for_map(struct process_jit *jit, const struct jit_place *place, uint64_t time_ns)
+{
+	struct jit_file_state state;
+	uint64_t now_ns;
+	int fd, r;
+
+	if (time_ns < jit->look_ns || place->p->free_ns)
+		return;
+	now_ns = boot_ns();
+	r = jit_files_open_map(place->pins, place->proc_fd, place->p, &fd, &state);
+	if (r < 0) {
+		jit->look_after_ns = jit->look_after_ns ? 2 * jit->look_after_ns : MIN_LOOK_NS;
+		if (jit->look_after_ns > MAX_LOOK_NS)
+			jit->look_after_ns = MAX_LOOK_NS;
+		if (r == -EPERM && !jit->was_untrusted)
+			jit->pool->stats.n_untrusted++;
+		jit->was_untrusted |= r == -EPERM;
+	} else {
+		jit->look_after_ns = LOOK_AGAIN_NS;
+		if (jit->map && jit_source_is_file(jit->map, &state)) {
+			close(fd);
+		} else {
+			drop(jit, &jit->map);
+			jit->map = add(jit, place, JIT_PERF_MAP, fd);
+		}
+	}
+	jit->look_ns = now_ns + jit->look_after_ns;
+}
+
+/* ---- questions ---- */
+
+struct location *process_jit_locate(struct process_jit *jit, const struct jit_place *place,
+				    uint64_t pc, uint64_t time_ns, bool may_wait,
+				    struct location *fallback)
+{
+	look_for_map(jit, place, time_ns);
+	if (!jit->map && !jit->dumps[0])
+		return NULL;
+	TAILQ_REMOVE(&jit->pool->all, jit, link);
+	TAILQ_INSERT_TAIL(&jit->pool->all, jit, link);
+	if (is_current(jit, time_ns) || !may_wait)
+		return locate(jit, pc, time_ns);
+	if (jit->pool->n_promises < MAX_PROMISES)
+		return promise(jit, pc, time_ns, fallback);
+	jit->pool->stats.n_over_cap++;
+	return locate(jit, pc, time_ns);
+}
+
+uint64_t process_jit_version(struct process_jit *jit, const struct jit_place *place,
+			     uint64_t time_ns)
+{
+	look_for_map(jit, place, time_ns);
+	if (!is_current(jit, time_ns))
+		return 0;
+	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
+		if (time_ns < jit_source_newest(jit->dumps[i]))
+			return 0;
+	if (jit->map && time_ns < jit_source_newest(jit->map))
+		return 0;
+	return jit->version;
+}
+
+void jit_pool_collect(struct jit_pool *pool)
+{
+	struct process_jit *jit;
+
+	TAILQ_FOREACH(jit, &pool->all, link)
+	settle_all(jit, false);
+}
+
+void jit_pool_stats(const struct jit_pool *pool, struct jit_stats *ret)
+{
+	*ret = pool->stats;
+}

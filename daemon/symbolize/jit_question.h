@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * jit_question.h - a file of generated code (a perf map, a jitdump file) for the
+ * worker that reads them, and what comes back.
+ *
+ * The worker reads on where it was with this file, and writes to the memfd that
+ * comes with the question: a struct jit_answer, and behind it the table of
+ * jit_table.h if it is another one than is known already.
+ */
+#ifndef JIT_QUESTION_H
+#define JIT_QUESTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "files_client.h"
+#include "jit/jit_reader.h"
+#include "jit/jit_table.h"
+
+struct symbolizer;
+
+#define JIT_ANSWER_COMPLETE  1 /* else ask again, with the same times */
+#define JIT_ANSWER_TOO_LARGE 2 /* the rest of the file is left out */
+#define JIT_ANSWER_TABLE     4
+
+struct jit_answer {
+	uint32_t flags, refusal; /* enum jitdump_refusal */
+	uint64_t version;	 /* of the table: what is `known` next time */
+	uint64_t n_bad, n_over_cap;
+	uint64_t table_len;
+	uint64_t zero[3];
+};
+
+_Static_assert(sizeof(struct jit_answer) == 64, "no holes");
+
+#define JIT_ANSWER_MAX                                                            \
+	(sizeof(struct jit_answer) + sizeof(struct jit_table_head) +              \
+	 ((uint64_t)JIT_MAX_SYMBOLS + JIT_MAX_PAST) * sizeof(struct jit_symbol) + \
+	 (uint64_t)JIT_MAX_LINES * sizeof(struct jit_line) + JIT_MAX_TEXT_BYTES)
+
+/* -EBADMSG: what lies in the first `len` bytes of `data` is no answer. */
+int jit_answer_check(const void *data, size_t len, struct jit_answer *ret,
+		     struct jit_table *ret_table);
+
+struct jit_question;
+typedef void jit_done_fn(struct jit_question *q, enum files_result result);
+
+struct jit_question {
+	struct files_batch batch; /* first; the caller fills file_id, fd, second_fd (a memfd) and generated */
+	jit_done_fn *done;
+};
+
+/*
+ * Asks, and calls `done` when the answer is there, perhaps before it returns.
+ * The worker is started at the first call.
+ */
+void symbolizer_ask_generated(struct symbolizer *sym, struct jit_question *q);
+/* What the worker wrote was nonsense. */
+void symbolizer_distrust_generated(struct symbolizer *sym);
+
+#endif
