@@ -10,7 +10,7 @@
 #define PERF_SOURCE "linux.perf" /* what PerfSamples are of, though they do not say so */
 #define STACK_ENDS  "[stack ends: "
 
-#define MAX_SOURCES 1024 /* sequences and counters: a session has a few */
+#define MAX_SOURCES 256 /* sequences and counters: a session has a few */
 #define MAX_REASONS 256	 /* there are about 25 */
 
 /* In a pool: no padding. */

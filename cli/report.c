@@ -77,6 +77,8 @@ static int read_index(int fd, struct trace_index *ix)
 	trace_file_free(f);
 	if (r == -E2BIG)
 		return -EFBIG;
+	if (r == 0 && facts->n_packets == 0 && facts->n_zstd)
+		return -EPROTONOSUPPORT;
 	if (r == 0 && facts->n_packets == 0 && !facts->cut)
 		r = facts->n_bytes ? -ENOEXEC : -ENODATA;
 	return r;
@@ -84,12 +86,15 @@ static int read_index(int fd, struct trace_index *ix)
 
 static void complain(const char *path, int error)
 {
-	const char *why = error == -EFBIG     ? "more than this can hold"
-			  : error == -E2BIG   ? "too many different stacks; fewer are named by "
-						"--from, --to or --pid"
-			  : error == -ENOEXEC ? "is no Perfetto trace"
-			  : error == -ENODATA ? "is empty"
-					      : strerror(-error);
+	const char *why =
+		error == -EFBIG	  ? "more than this can hold"
+		: error == -E2BIG ? "too many different stacks; fewer are named by "
+				    "--from, --to or --pid"
+		: error == -EPROTONOSUPPORT
+			? "is compressed with zstd, which this does not know; zlib it does"
+		: error == -ENOEXEC ? "is no Perfetto trace"
+		: error == -ENODATA ? "is empty"
+				    : strerror(-error);
 
 	fprintf(stderr, "tracectl: %s: %s\n", clean(path), why);
 }

@@ -43,6 +43,9 @@ void report_lost(const struct report *r)
 	if (f->n_faults || f->n_skipped)
 		printf("NOT READ: %s damaged packets, %s that lean on what was lost\n",
 		       report_number(f->n_faults).s, report_number(f->n_skipped).s);
+	if (f->n_zstd)
+		printf("%s block%s compressed with zstd, which this reader does not know.\n",
+		       report_number(f->n_zstd).s, f->n_zstd == 1 ? " is" : "s are");
 	if (f->cut)
 		printf("The file ends within a packet.\n");
 	if (!any && f->n_losses && !f->n_perf_lost && !f->n_faults && !f->n_skipped)

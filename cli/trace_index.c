@@ -363,6 +363,7 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	trace_file_stats(f, &stats);
 	ix->facts.n_bytes = stats.n_bytes;
 	ix->facts.cut = stats.cut;
+	ix->facts.n_zstd = stats.n_zstd_blocks;
 	index_stacks_finish(ix);
 	index_tasks_sort(ix);
 	index_samples_finish(ix);

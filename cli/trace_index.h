@@ -53,6 +53,7 @@ struct trace_facts {
 	bool cut;			 /* the file ends within a packet */
 	uint64_t n_bytes, n_packets;
 	uint64_t n_faults;    /* packets and blocks that could not be read */
+	uint64_t n_zstd;      /* of these: blocks in a compression that this reader does not know */
 	uint64_t n_skipped;   /* packets that lean on what was lost before them */
 	uint64_t n_stackless; /* samples without a stack: a count of nothing */
 	uint64_t n_no_time;   /* samples in no clock that the trace explains */

@@ -13,7 +13,9 @@
 
 #include "buf.h"
 #include "command.h"
+#include "good_trace.h"
 #include "io.h"
+#include "report.h"
 #include "text.h"
 
 #define GOLDEN "tests/golden/report/"
@@ -210,6 +212,107 @@ START_TEST(a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read)
 }
 END_TEST
 
+START_TEST(blocks_that_cannot_be_read_are_said_to_be)
+{
+	int fd = memfd_create("zstd", MFD_CLOEXEC);
+	struct buf file = { 0 }, block = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	put_bytes(&block, 133, "frame", 5);
+	put_packet(&file, block.data, block.len);
+	ck_assert_int_eq(io_write_all(fd, file.data, file.len), 0);
+	ck_assert_int_eq(run(path), 2);
+	assert_says(err, "zstd");
+
+	file.len = 0;
+	ck_assert_int_eq(io_read_all(TRACE, 1 << 20, &file), 0);
+	ck_assert_int_eq(io_write_all(fd, file.data, file.len), 0);
+	ck_assert_int_eq(run(path), 0);
+	assert_says(out, "1 block ");
+	buf_done(&file);
+	buf_done(&block);
+	close(fd);
+}
+END_TEST
+
+/* ---- on a terminal ---- */
+
+/* Columns of the longest line behind what stands above; escape sequences have none. */
+static size_t widest(const char *text)
+{
+	size_t max = 0, n = 0;
+	const char *p = strstr(text, "\n\n");
+
+	for (p = p ? p : text; *p; p++) {
+		if (*p == '\033')
+			p = strchr(p, 'm');
+		else if (*p == '\n')
+			n = 0;
+		else if (((unsigned char)*p & 0xc0) != 0x80 && ++n > max)
+			max = n;
+	}
+	return max;
+}
+
+/* What the way to report number `mode` prints on a terminal. */
+static char *on_terminal(int mode, unsigned width)
+{
+	struct report_options o = {
+		.file = TRACE,
+		.mode = &report_modes[mode],
+		.inlined = true,
+		.kernel = true,
+		.max_depth = SIZE_MAX,
+		.max_rows = 20,
+		.width = width,
+		.colour = true,
+		.unicode = true,
+	};
+	int fd = open(TRACE, O_RDONLY | O_CLOEXEC);
+	FILE *saved = stdout;
+	struct trace_index *ix;
+	struct trace_file *f;
+	char *text;
+	size_t len;
+
+	ck_assert_int_eq(trace_index_new(&ix), 0);
+	ck_assert_int_eq(trace_file_open(fd, &f), 0);
+	ck_assert_int_eq(trace_index_read(ix, f), 0);
+	stdout = open_memstream(&text, &len);
+	ck_assert_int_eq(report_on(&o, ix), 0);
+	fclose(stdout);
+	stdout = saved;
+	trace_file_free(f);
+	trace_index_free(ix);
+	close(fd);
+	return text;
+}
+
+START_TEST(lines_are_no_wider_than_the_terminal)
+{
+	for (unsigned width = 72; width <= 200; width += 16) {
+		char *text = on_terminal(_i, width);
+
+		ck_assert_uint_le(widest(text), width);
+		free(text);
+	}
+}
+END_TEST
+
+START_TEST(a_flame_graph_fills_the_terminal_with_colours)
+{
+	char *text = on_terminal(1, 80), *line = strstr(text, "\n\n") + 2;
+
+	ck_assert_uint_eq(widest(text), 80);
+	ck_assert_ptr_nonnull(strstr(line, "\033[38;5;16;48;5;"));
+	/* Colours end with the line. */
+	for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+		ck_assert_mem_eq(end - 4, "\033[0m", 4);
+	free(text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("report");
@@ -227,6 +330,9 @@ int main(void)
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(tc, help_lists_every_way_to_report);
 	tcase_add_test(tc, a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read);
+	tcase_add_test(tc, blocks_that_cannot_be_read_are_said_to_be);
+	tcase_add_loop_test(tc, lines_are_no_wider_than_the_terminal, 0, 2);
+	tcase_add_test(tc, a_flame_graph_fills_the_terminal_with_colours);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
