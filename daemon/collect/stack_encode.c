@@ -28,8 +28,8 @@
 #define KNOWN_STACKS 4096
 
 #define MAX_KERNEL_FRAMES 128
-/* And one that says why the others are missing. */
-#define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + PYTHON_MAX_FRAMES + 1)
+/* And two that say that others are missing. */
+#define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + PYTHON_MAX_FRAMES + 2)
 
 /* Two hashes of the addresses with independent seeds: 128 bits never meet by chance. */
 struct known_stack {

@@ -17,29 +17,39 @@ struct interp_stack {
 	struct location *locations[];
 };
 
+static bool add(struct interp_stack *st, struct location *loc)
+{
+	if (!loc)
+		return false;
+	location_hold(loc);
+	st->locations[st->n++] = loc;
+	return true;
+}
+
 int interp_stack_new(struct interpreter *in, const uint64_t *words, size_t n, bool whole,
 		     struct interp_stack **ret)
 {
 	struct interp_stack *st;
 
-	st = calloc(1, sizeof(*st) + n * (sizeof(st->locations[0]) + sizeof(st->words[0])));
+	size_t room = n + 1; /* for the gap */
+
+	st = calloc(1, sizeof(*st) + room * (sizeof(st->locations[0]) + sizeof(st->words[0])));
 	if (!st)
 		return -ENOMEM;
 	st->whole = whole;
-	st->words = (uint64_t *)(st->locations + n);
+	st->words = (uint64_t *)(st->locations + room);
 	memcpy(st->words, words, n * sizeof(*words));
-	for (; st->n < n; st->n++) {
-		struct location *loc = interpreter_locate(in, words[st->n]);
-
-		if (!loc) {
-			interp_stack_free(st);
-			return -ENOMEM;
-		}
-		location_hold(loc);
-		st->locations[st->n] = loc;
-	}
+	while (st->n < n)
+		if (!add(st, interpreter_locate(in, words[st->n])))
+			goto fail;
+	if (!whole && !add(st, interpreter_gap(in)))
+		goto fail;
 	*ret = st;
 	return 0;
+
+fail:
+	interp_stack_free(st);
+	return -ENOMEM;
 }
 
 void interp_stack_free(struct interp_stack *st)

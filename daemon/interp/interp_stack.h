@@ -16,7 +16,8 @@ struct location;
 
 /*
  * Finds the locations of `n` words (bpf/python.h), innermost first, while they
- * are known, and holds them. `whole`: there are no more. -ENOMEM.
+ * are known, and holds them. `whole`: there are no more; otherwise a frame more says
+ * so. -ENOMEM.
  */
 int interp_stack_new(struct interpreter *in, const uint64_t *words, size_t n, bool whole,
 		     struct interp_stack **ret);

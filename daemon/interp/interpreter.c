@@ -36,7 +36,7 @@ struct interpreter {
 	struct symbolizer *sym;
 	struct python_procs *procs;
 	struct python_codes *codes; /* NULL without users, as the maps are */
-	struct module *module;	    /* what all Python frames are of */
+	struct module *module;
 	unsigned n_users;
 	int maps[N_MAPS];
 	struct ring_buffer *ring;
@@ -224,21 +224,44 @@ static const struct python_code_info *find_code(struct interpreter *in, uint32_t
 	return python_codes_get(in->codes, number);
 }
 
-struct location *interpreter_locate(struct interpreter *in, uint64_t word)
+/* What all Python frames are of. NULL: out of memory. */
+static struct module *python_module(struct interpreter *in)
 {
-	const struct python_code_info *c = NULL;
-
 	if (!in->module)
 		in->module = symbolizer_pseudo_module(in->sym, "[python]");
-	if (!in->module)
+	return in->module;
+}
+
+/* Numbers that no function has. */
+#define CODE_UNNAMED 0
+#define CODE_GAP     UINT32_MAX
+
+static struct location *locate_none(struct interpreter *in, uint32_t code, const char *name)
+{
+	struct module *m = python_module(in);
+
+	return m ? symbolizer_locate_line(in->sym, m, code, name, "", 0) : NULL;
+}
+
+struct location *interpreter_gap(struct interpreter *in)
+{
+	return locate_none(in, CODE_GAP, "[python frames missing]");
+}
+
+struct location *interpreter_locate(struct interpreter *in, uint64_t word)
+{
+	struct module *m = python_module(in);
+	const struct python_code_info *c = NULL;
+
+	if (!m)
 		return NULL;
 	if (in->n_users)
 		c = find_code(in, PYTHON_WORD_CODE(word));
 	if (!c) {
 		in->n_unnamed++;
-		return symbolizer_locate_line(in->sym, in->module, 0, "[python]", "", 0);
+		return locate_none(in, CODE_UNNAMED, "[python]");
 	}
-	return symbolizer_locate_line(in->sym, in->module, c->number, c->name, c->file,
+	return symbolizer_locate_line(in->sym, m, c->number, c->name, c->file,
 				      (uint32_t)python_code_line(c, PYTHON_WORD_UNIT(word)));
 }
 

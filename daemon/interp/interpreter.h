@@ -35,6 +35,9 @@ void interpreter_unuse(struct interpreter *in);
 /* The location of a word that the walker has given (python.h). NULL: out of memory. */
 struct location *interpreter_locate(struct interpreter *in, uint64_t word);
 
+/* In place of frames that are further out and were not walked. NULL: out of memory. */
+struct location *interpreter_gap(struct interpreter *in);
+
 /* About once a second. */
 void interpreter_collect(struct interpreter *in);
 

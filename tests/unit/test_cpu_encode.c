@@ -2,6 +2,7 @@
 /* Samples in a trace: their stacks, their order, and how long they wait for names. */
 #include <check.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "clock.h"
 #include "collect/cpu_encode.h"
 #include "cpu_events.h"
+#include "interp/interpreter.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
@@ -27,6 +29,7 @@ static struct written w;
 static struct trace_config config;
 static struct symbolizer *symbolizer;
 static struct process_table *processes;
+static struct interpreter *interpreter;
 static void *encoder;
 static uint64_t t0, n_encoded;
 
@@ -80,11 +83,13 @@ static void set_up(void)
 	/* Never started: nobody answers. */
 	ck_assert_int_eq(symbolizer_new(&symbolizer), 0);
 	ck_assert_int_eq(process_table_new(symbolizer, &processes), 0);
+	ck_assert_int_eq(interpreter_new(symbolizer, processes, &interpreter), 0);
 	add_process();
 	put_tree();
 	env.writer = w.writer;
 	env.processes = processes;
 	env.symbolizer = symbolizer;
+	env.interpreter = interpreter;
 	ck_assert_int_eq(cpu_encoder_new(&env, &encoder), 0);
 }
 
@@ -94,6 +99,7 @@ static void tear_down(void)
 	cpu_encoder_free(NULL);
 	process_table_free(processes);
 	symbolizer_free(symbolizer);
+	interpreter_free(interpreter);
 	written_done(&w);
 }
 
@@ -205,6 +211,92 @@ START_TEST(a_stack_is_written_from_the_far_end)
 		ck_assert_int_eq(data->frames[i]->kind, LOCATION_NATIVE);
 	}
 	ck_assert_int_eq(data->frames[data->n_frames - 1]->kind, LOCATION_KERNEL);
+	written_assert_good(&w);
+}
+END_TEST
+
+/* Sets the words of `n` Python frames, of a function that nobody has described. */
+static void add_words(struct cpu_sample_event *ev, unsigned n, unsigned code, bool cut)
+{
+	for (unsigned i = 0; i < n; i++)
+		ev->ips[ev->n_kernel + ev->n_user + i] = PYTHON_WORD(code, i, i == n - 1);
+	ev->python = (uint8_t)(n | (cut ? CPU_PYTHON_CUT : 0));
+	ev->hdr.size = (uint16_t)(ev->hdr.size + 8 * n);
+}
+
+static char frame_name[64];
+
+static const char *nth_frame(const InternedData *data, size_t i)
+{
+	uint64_t frame = data->callstacks[0]->frame_ids[i], name = 0;
+
+	for (size_t k = 0; k < data->n_frames; k++)
+		if (data->frames[k]->iid == frame)
+			name = data->frames[k]->function_name_id;
+	for (size_t k = 0; k < data->n_function_names; k++)
+		if (data->function_names[k]->iid == name)
+			snprintf(frame_name, sizeof(frame_name), "%.*s",
+				 (int)data->function_names[k]->str.len,
+				 (const char *)data->function_names[k]->str.data);
+	return frame_name;
+}
+
+START_TEST(python_frames_are_between_the_native_and_the_kernels)
+{
+	struct cpu_sample_event ev = a_sample(0, 1, 1);
+	const InternedData *data;
+
+	ev.ips[1] = 0x7fff00000000ull;
+	add_words(&ev, 2, 5, false);
+	encode(&ev);
+	flush(0, true);
+	ck_assert_uint_eq(n_samples(), 1);
+	data = sample(0)->interned_data;
+	ck_assert_uint_eq(data->callstacks[0]->n_frame_ids, 4);
+	ck_assert_str_eq(nth_frame(data, 0), "[unknown]");
+	ck_assert_str_eq(nth_frame(data, 1), "[python]");
+	ck_assert_str_eq(nth_frame(data, 2), "[python]");
+	/* Where they belong nobody can tell: no native frame ran them. */
+	ck_assert_str_eq(sample(0)->stack_sample->unwind_error, "APPROX");
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(python_frames_that_were_not_walked_are_said_to_be_missing)
+{
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+	const InternedData *data;
+
+	ev.ips[0] = 0x7fff00000000ull;
+	add_words(&ev, PYTHON_MAX_FRAMES, 5, true);
+	encode(&ev);
+	ck_assert_uint_eq(n_samples(), 1);
+	data = sample(0)->interned_data;
+	ck_assert_uint_eq(data->callstacks[0]->n_frame_ids, PYTHON_MAX_FRAMES + 2);
+	ck_assert_str_eq(nth_frame(data, 0), "[python frames missing]");
+	ck_assert_str_eq(nth_frame(data, 1), "[python]");
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(stacks_that_differ_in_python_frames_alone_are_two)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct cpu_sample_event ev = a_sample(i, 0, 1);
+
+		ev.ips[0] = CODE + 0x10;
+		add_words(&ev, 1 + i / 2, 5, false);
+		encode(&ev);
+		flush(i, true);
+	}
+	ck_assert_uint_eq(n_samples(), 4);
+	ck_assert_uint_eq(sample(0)->stack_sample->callstack_iid,
+			  sample(1)->stack_sample->callstack_iid);
+	ck_assert_uint_ne(sample(1)->stack_sample->callstack_iid,
+			  sample(2)->stack_sample->callstack_iid);
+	ck_assert_uint_eq(sample(2)->stack_sample->callstack_iid,
+			  sample(3)->stack_sample->callstack_iid);
+	ck_assert_str_eq(sample(3)->stack_sample->unwind_error, "APPROX");
 	written_assert_good(&w);
 }
 END_TEST
@@ -368,6 +460,11 @@ START_TEST(only_samples_of_their_own_size_are_valid)
 	ck_assert(!cpu_sample_valid(&ev.hdr, CPU_SAMPLE_HEAD - 1));
 	ev.n_user = 4;
 	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
+	ev = a_sample(0, 1, 1);
+	add_words(&ev, 3, 1, false);
+	ck_assert(cpu_sample_valid(&ev.hdr, ev.hdr.size));
+	ev.python++;
+	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
 	ev = a_sample(0, 0, 0);
 	ck_assert(!cpu_sample_valid(&ev.hdr, sizeof(ev)));
 	ev = a_sample(0, 1, 1);
@@ -404,6 +501,9 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_sample_says_who_where_and_how_much);
 	tcase_add_test(tc, a_stack_is_written_from_the_far_end);
+	tcase_add_test(tc, python_frames_are_between_the_native_and_the_kernels);
+	tcase_add_test(tc, python_frames_that_were_not_walked_are_said_to_be_missing);
+	tcase_add_test(tc, stacks_that_differ_in_python_frames_alone_are_two);
 	tcase_add_test(tc, a_sample_waits_for_names_and_goes_without_them_in_the_end);
 	tcase_add_test(tc, samples_keep_their_order);
 	tcase_add_test(tc, the_last_flush_waits_for_nobody);
