@@ -74,6 +74,12 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		       " MB; %" PRIu64 " files without one, %" PRIu64 " did not fit\n",
 		       st->n_unwind_tables, st->n_unwind_rows, st->unwind_bytes / 1000000,
 		       st->n_unwind_failed, st->n_unwind_no_room);
+	if (st->n_python_processes || st->n_python_unknown)
+		printf("python: %" PRIu64 " processes, %" PRIu64 " functions; %" PRIu64
+		       " interpreters of a version that is not known, %" PRIu64
+		       " frames without a name\n",
+		       st->n_python_processes, st->n_python_functions, st->n_python_unknown,
+		       st->n_python_unnamed);
 	puts("sources:");
 	for (size_t i = 0; i < sources->n; i++)
 		print_source(sources->at[i]);
@@ -142,6 +148,10 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	json_u64(&j, "unwind_bytes", st->unwind_bytes);
 	json_u64(&j, "unwind_failed", st->n_unwind_failed);
 	json_u64(&j, "unwind_no_room", st->n_unwind_no_room);
+	json_u64(&j, "python_processes", st->n_python_processes);
+	json_u64(&j, "python_functions", st->n_python_functions);
+	json_u64(&j, "python_unknown", st->n_python_unknown);
+	json_u64(&j, "python_unnamed", st->n_python_unnamed);
 	json_u64(&j, "cpu_ns", st->cpu_ns);
 	json_u64(&j, "rss_bytes", st->rss_bytes);
 	json_array(&j, "sources");

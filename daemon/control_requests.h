@@ -12,6 +12,7 @@
 
 struct control_requests;
 struct event_loop;
+struct interpreter;
 struct process_table;
 struct session_manager;
 struct symbolizer;
@@ -23,6 +24,7 @@ struct control_requests_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */

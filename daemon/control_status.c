@@ -10,6 +10,7 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "cost.h"
+#include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
@@ -151,11 +152,13 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    unwinder_worker_pid(env->unwinder) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
+	struct interpreter_stats python;
 	struct cost cost;
 
 	process_table_stats(env->processes, &processes);
 	symbolizer_stats(env->symbolizer, &symbols);
 	unwinder_stats(env->unwinder, &unwinder);
+	interpreter_stats(env->interpreter, &python);
 	cost_read(&cost, workers, sizeof(workers) / sizeof(workers[0]));
 	msg->version = TRACER_VERSION;
 	msg->notes = (char *)env->notes;
@@ -181,6 +184,12 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->unwind_bytes = unwinder.bytes;
 	msg->n_unwind_failed = unwinder.n_failed;
 	msg->n_unwind_no_room = unwinder.n_no_room;
+	msg->has_n_python_processes = msg->has_n_python_functions = 1;
+	msg->has_n_python_unknown = msg->has_n_python_unnamed = 1;
+	msg->n_python_processes = python.n_processes;
+	msg->n_python_functions = python.n_functions;
+	msg->n_python_unknown = python.n_unknown_versions;
+	msg->n_python_unnamed = python.n_unnamed;
 }
 
 int control_status_reply(const struct control_status_env *env, struct control_client *client,

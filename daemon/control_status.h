@@ -7,6 +7,7 @@
 
 #include "control_server.h"
 
+struct interpreter;
 struct process_table;
 struct session_manager;
 struct symbolizer;
@@ -17,6 +18,7 @@ struct control_status_env {
 	struct process_table *processes;
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
+	struct interpreter *interpreter;
 	uint64_t start_ns;
 	const char *notes;
 	unsigned n_clients;

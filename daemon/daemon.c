@@ -187,7 +187,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	r = interpreter_new(d->symbolizer, d->processes, &d->interpreter);
 	if (r < 0)
 		return r;
-	sessions.interpreter = d->interpreter;
+	sessions.interpreter = requests.interpreter = d->interpreter;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
