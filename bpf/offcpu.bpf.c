@@ -9,11 +9,13 @@
  * is still there when the thread is woken: the kernel's stack, the registers
  * with the system call and its arguments, the file.
  */
+#define WAKEUP_BAND 65536 /* a wait with a copied stack is that long */
 #include "common.bpf.h"
 #include "irq_depth.bpf.h"
 #include "offcpu_events.h"
 #include "socket.bpf.h"
 #include "syscall_regs.bpf.h"
+#include "unwind.bpf.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
 #define TASK_RUNNING   0x0
@@ -36,9 +38,11 @@ __u64 wait_min_ns = ~0ull;	/* a wait that is over sooner is no event; ~0: none i
 /* Of one thread, from its first wait to its end. */
 struct wait {
 	struct offcpu_event ev; /* begin_ns 0: it runs */
-	__u16 described;	/* what it waits for has been looked up */
-	__u16 lasted;		/* its last wait was an event */
-	__u32 pad;
+	__u8 described;		/* what it waits for has been looked up */
+	__u8 lasted;		/* its last wait was an event */
+	__u8 n_short;		/* those since then that were none, if not more than MAX_SHORT */
+	__u8 pad;
+	__u32 copy; /* number in `copies`, + 1; 0: none */
 };
 
 /* Preallocated: at a switch there is no memory to be had. Resized by the daemon before load. */
@@ -49,17 +53,71 @@ struct {
 	__type(value, struct wait);
 } waits SEC(".maps");
 
+/* As bytes: the type is nobody else's business. */
+const __u64 blank[sizeof(struct wait) / sizeof(__u64)];
+
+/* Stacks whose walk the daemon has to finish, each of a thread that waits now. */
+#define N_COPIES 256
+
+struct copy {
+	__u32 tid; /* 0: free */
+	__u32 pad;
+	struct unwind_copy copy;
+	__u8 stack[UNWIND_COPY_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, N_COPIES);
+	__type(key, __u32);
+	__type(value, struct copy);
+} copies SEC(".maps");
+
+__u32 next_copy;
+
+/* For a walk under way. */
+struct room {
+	__u64 ips[UNWIND_MAX_FRAMES];
+	struct unwind_copy copy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct room);
+} rooms SEC(".maps");
+
+/* Where a wait and the copy of its stack are put together. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_copied);
+} scratch SEC(".maps");
+
+/* The same for unfinished() alone, which may be interrupted by a switch. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_copied);
+} unfinished_scratch SEC(".maps");
+
 /*
- * A user's stack is most of what a wait costs, 0.4 us of 0.6. Beyond so many on
- * a CPU and in so long, 4 % of its time, only threads get one whose last wait
- * was an event: those that pass a byte to and fro all the time are not them.
+ * A user's stack is most of what a wait costs. Beyond so many on a CPU and in so
+ * long, some 5 % of its time, only threads get one whose last wait was an event:
+ * those that pass a byte to and fro all the time are not them. A copy takes
+ * several times as long, and a thread gets none after many short waits.
  */
-#define STACKS_WINDOW_NS 10000000
-#define STACKS_LIMIT	 1000
+#define WINDOW_NS    10000000
+#define STACKS_LIMIT 1000
+#define COPIES_LIMIT 100
+#define MAX_SHORT    16
 
 struct budget {
 	__u64 begin_ns;
-	__u64 n;
+	__u32 n_stacks, n_copies;
 };
 
 struct {
@@ -68,17 +126,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct budget);
 } budget SEC(".maps");
-
-/* For unfinished() alone: it may be interrupted by a switch. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct wait);
-} copy SEC(".maps");
-
-/* As bytes: the type is nobody else's business. */
-const __u64 blank[sizeof(struct wait) / sizeof(__u64)];
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -228,12 +275,10 @@ static __always_inline void describe_call(struct offcpu_event *ev, struct task_s
 }
 
 /* `task` sleeps, or is just being switched in: its kernel stack and registers stand still. */
-static __always_inline void describe(struct wait *w, struct task_struct *task)
+static __always_inline void describe(struct offcpu_event *ev, struct task_struct *task)
 {
-	struct offcpu_event *ev = &w->ev;
 	__u32 n = ev->n_user;
 
-	w->described = 1;
 	if (BPF_CORE_READ_BITFIELD_PROBED((struct task_struct___io *)task, in_iowait))
 		ev->flags |= OFFCPU_IO_WAIT;
 	if (task->flags & PF_NO_USER)
@@ -249,11 +294,177 @@ static __always_inline void describe(struct wait *w, struct task_struct *task)
 		OFFCPU_MAX_KERNEL);
 }
 
+/* ---- user stacks ---- */
+
+static __always_inline struct copy *copy_of(const struct wait *w)
+{
+	__u32 i = w->copy - 1;
+
+	return w->copy ? bpf_map_lookup_elem(&copies, &i) : 0;
+}
+
+static __always_inline void drop_copy(struct wait *w)
+{
+	struct copy *c = copy_of(w);
+
+	if (c)
+		c->tid = 0;
+	w->copy = 0;
+	w->ev.has_copy = 0;
+}
+
+/* NULL: none is free, or nearly so. */
+static __always_inline struct copy *new_copy(struct wait *w, __u32 tid)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		__u32 i = __sync_fetch_and_add(&next_copy, 1) % N_COPIES;
+		struct copy *c = bpf_map_lookup_elem(&copies, &i);
+
+		if (c && __sync_val_compare_and_swap(&c->tid, 0, tid) == 0) {
+			w->copy = i + 1;
+			return c;
+		}
+	}
+	return 0;
+}
+
+static __always_inline struct budget *this_budget(__u64 now)
+{
+	__u32 zero = 0;
+	struct budget *b = bpf_map_lookup_elem(&budget, &zero);
+
+	if (b && now - b->begin_ns > WINDOW_NS) {
+		b->begin_ns = now;
+		b->n_stacks = b->n_copies = 0;
+	}
+	return b;
+}
+
+/* The walk came too early: the daemon finishes it, if this wait lasts. */
+static __always_inline void copy_stack(struct wait *w, __u32 tid, const struct room *room,
+				       struct budget *b)
+{
+	struct copy *c;
+
+	if (w->n_short >= MAX_SHORT || b->n_copies++ >= COPIES_LIMIT)
+		return;
+	c = new_copy(w, tid);
+	if (!c)
+		return;
+	bpf_probe_read_kernel(&c->copy, sizeof(c->copy), &room->copy);
+	unwind_copy_stack(&c->copy, c->stack, UNWIND_COPY_BYTES);
+	c->copy.len &= ~7u; /* records have a multiple of 8 bytes */
+	w->ev.has_copy = 1;
+}
+
+/* Up the running thread's user stack, into `ips`. Returns the number of frames, at most `max`. */
+static __always_inline __u32 walk(void *ctx, struct room *room, __u64 *ips, __u32 max, __u8 *end)
+{
+	struct unwind_result r = {};
+	__u32 n;
+
+	if (!unwind_by_tables) {
+		*end = UNWIND_APPROX;
+		room->copy.sp = 0;
+		return n_frames(bpf_get_stack(ctx, ips, max * sizeof(__u64), BPF_F_USER_STACK),
+				max);
+	}
+	unwind_user(room->ips, &room->copy, &r);
+	*end = r.end;
+	n = r.n;
+	if (n > max) {
+		n = max;
+		*end = UNWIND_DEPTH;
+		room->copy.sp = 0;
+	}
+	asm volatile("" : "+r"(n));
+	if (n > max)
+		return 0;
+	bpf_probe_read_kernel(ips, n * sizeof(__u64), room->ips);
+	return n;
+}
+
+static __always_inline struct room *this_room(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&rooms, &zero);
+}
+
+static __always_inline void take_stack(void *ctx, struct wait *w, struct task_struct *task,
+				       __u64 now)
+{
+	struct budget *b = this_budget(now);
+	struct room *room = this_room();
+
+	w->ev.end = UNWIND_NO_STATE;
+	if (!b || !room)
+		return;
+	if (task->flags & PF_NO_USER) {
+		w->ev.end = UNWIND_KTHREAD;
+		return;
+	}
+	if (++b->n_stacks > STACKS_LIMIT && !w->lasted) {
+		w->ev.flags |= OFFCPU_NO_STACK;
+		return;
+	}
+	w->ev.n_user = walk(ctx, room, w->ev.ips, OFFCPU_MAX_USER, &w->ev.end);
+	if (room->copy.sp)
+		copy_stack(w, task->pid, room, b);
+}
+
 /* ---- a wait, from its end ---- */
 
 static __always_inline __u32 n_ips(const struct offcpu_event *ev)
 {
 	return (__u32)ev->n_user + ev->n_kernel + ev->n_waker_kernel + ev->n_waker_user;
+}
+
+static __always_inline void identify(struct offcpu_event *ev, struct task_struct *task)
+{
+	ev->hdr.cgroup_id = task_cgroup_id(task);
+	ev->hdr.tgid = task->tgid;
+	ev->hdr.tid = task->pid;
+	ev->start_ns = task->group_leader->start_boottime;
+	ev->exec_id = task->self_exec_id;
+}
+
+/* `ev` and the copy of its stack. Returns the size, or 0: no such copy. */
+static __always_inline __u32 put_together(struct offcpu_copied *rec, const struct offcpu_event *ev,
+					  const struct copy *c)
+{
+	__u32 len;
+
+	if (!c)
+		return 0;
+	len = c->copy.len;
+	asm volatile("" : "+r"(len));
+	if (len > UNWIND_COPY_BYTES)
+		return 0;
+	bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), ev);
+	bpf_probe_read_kernel(&rec->copy, sizeof(rec->copy) + len, &c->copy);
+	rec->ev.hdr.size = OFFCPU_COPY_HEAD + len;
+	return OFFCPU_COPY_HEAD + len;
+}
+
+static __always_inline void output_copied(struct wait *w, struct event_stream *s)
+{
+	struct offcpu_copied *rec;
+	__u32 zero = 0, size;
+
+	rec = bpf_map_lookup_elem(&scratch, &zero);
+	size = rec ? put_together(rec, &w->ev, copy_of(w)) : 0;
+	if (size == 0 || size > sizeof(*rec))
+		__sync_fetch_and_add(&s->n_lost, 1);
+	else
+		event_output(&rec->ev.hdr, s, size);
+}
+
+/* A crowd of copies must not drive out the waits of others. */
+static __always_inline bool has_room_for_copies(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
+	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
 }
 
 static __always_inline void record(struct wait *w, struct task_struct *task, __u64 end_ns)
@@ -268,14 +479,16 @@ static __always_inline void record(struct wait *w, struct task_struct *task, __u
 		return;
 	event_fill(&ev->hdr, OFFCPU_WAIT, 0, OFFCPU_HEAD + n * sizeof(__u64), seq);
 	ev->hdr.time_ns = end_ns;
-	ev->hdr.cgroup_id = task_cgroup_id(task);
-	ev->hdr.tgid = task->tgid;
-	ev->hdr.tid = task->pid;
+	identify(ev, task);
 	if (ev->woken_ns) {
 		ev->hdr.peer_tgid = waker_tgid;
 		ev->hdr.peer_tid = waker;
 	}
-	event_output(&ev->hdr, s, OFFCPU_HEAD + n * sizeof(__u64));
+	ev->has_copy = w->copy && has_room_for_copies();
+	if (ev->has_copy)
+		output_copied(w, s);
+	else
+		event_output(&ev->hdr, s, OFFCPU_HEAD + n * sizeof(__u64));
 }
 
 static __always_inline void end_wait(struct task_struct *next, __u64 now)
@@ -292,9 +505,14 @@ static __always_inline void end_wait(struct task_struct *next, __u64 now)
 		w->lasted = now - w->ev.begin_ns >= wait_min_ns;
 		if (w->lasted) {
 			if (!w->described)
-				describe(w, next);
+				describe(&w->ev, next);
 			record(w, next, now);
+			w->n_short = 0;
+		} else if (w->n_short < MAX_SHORT) {
+			w->n_short++;
 		}
+		if (w->copy)
+			drop_copy(w);
 		w->ev.begin_ns = 0;
 	}
 	w->ev.woken_ns = 0;
@@ -328,6 +546,7 @@ static __always_inline void clear(struct wait *w, __u32 state)
 {
 	struct offcpu_event *ev = &w->ev;
 
+	drop_copy(w);
 	w->described = 0;
 	ev->args[0] = ev->args[1] = ev->args[2] = 0;
 	ev->syscall = -1;
@@ -338,35 +557,8 @@ static __always_inline void clear(struct wait *w, __u32 state)
 	ev->family = ev->sock_type = ev->protocol = 0;
 	ev->file = OFFCPU_FILE_NONE;
 	ev->n_user = ev->n_kernel = ev->n_waker_kernel = ev->n_waker_user = 0;
+	ev->end = ev->waker_end = UNWIND_NO_STATE;
 	__builtin_memset(ev->anon_name, 0, sizeof(ev->anon_name));
-}
-
-static __always_inline bool within_budget(__u64 now)
-{
-	__u32 zero = 0;
-	struct budget *b = bpf_map_lookup_elem(&budget, &zero);
-
-	if (!b)
-		return false;
-	if (now - b->begin_ns > STACKS_WINDOW_NS) {
-		b->begin_ns = now;
-		b->n = 0;
-	}
-	return ++b->n <= STACKS_LIMIT;
-}
-
-static __always_inline void take_stack(void *ctx, struct wait *w, struct task_struct *task,
-				       __u64 now)
-{
-	if (task->flags & PF_NO_USER)
-		return;
-	if (!w->lasted && !within_budget(now)) {
-		w->ev.flags |= OFFCPU_NO_STACK;
-		return;
-	}
-	w->ev.n_user = n_frames(
-		bpf_get_stack(ctx, w->ev.ips, OFFCPU_MAX_USER * sizeof(__u64), BPF_F_USER_STACK),
-		OFFCPU_MAX_USER);
 }
 
 static __always_inline void begin_wait(void *ctx, bool preempt, struct task_struct *prev,
@@ -436,13 +628,15 @@ static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
 					     struct task_struct *waker)
 {
 	__u32 n = (__u32)ev->n_user + ev->n_kernel;
+	struct room *room = this_room();
 
 	asm volatile("" : "+r"(n));
-	if (n > OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL)
+	if (!room || n > OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL)
 		return;
 	ev->n_waker_kernel =
 		n_frames(bpf_get_stack(ctx, ev->ips + n, OFFCPU_MAX_KERNEL * sizeof(__u64), 0),
 			 OFFCPU_MAX_KERNEL);
+	ev->waker_end = UNWIND_KTHREAD;
 	/* What was interrupted has nothing to do with it. */
 	if (ev->flags & (OFFCPU_WOKEN_BY_IRQ | OFFCPU_WOKEN_BY_SOFT | OFFCPU_WAKER_KERNEL))
 		return;
@@ -450,10 +644,9 @@ static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
 	asm volatile("" : "+r"(n));
 	if (n > OFFCPU_MAX_USER + 2 * OFFCPU_MAX_KERNEL)
 		return;
-	ev->n_waker_user =
-		n_frames(bpf_get_stack(ctx, ev->ips + n, OFFCPU_MAX_WAKER_USER * sizeof(__u64),
-				       BPF_F_USER_STACK),
-			 OFFCPU_MAX_WAKER_USER);
+	ev->waker_start_ns = waker->group_leader->start_boottime;
+	ev->waker_exec_id = waker->self_exec_id;
+	ev->n_waker_user = walk(ctx, room, ev->ips + n, OFFCPU_MAX_WAKER_USER, &ev->waker_end);
 }
 
 static __always_inline __u16 waker_flags(struct task_struct *waker)
@@ -492,7 +685,8 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	w->ev.woken_ns = now;
 	if (!w->ev.begin_ns || now - w->ev.begin_ns < wait_min_ns)
 		return 0;
-	describe(w, p);
+	describe(&w->ev, p);
+	w->described = 1;
 	take_waker_stack(ctx, &w->ev, waker);
 	return 0;
 }
@@ -542,12 +736,20 @@ int BPF_PROG(on_x86_timer_exit)
 
 /* ---- threads that end, or change their number ---- */
 
+static __always_inline void forget(__u32 tid)
+{
+	struct wait *w = bpf_map_lookup_elem(&waits, &tid);
+
+	if (!w)
+		return;
+	drop_copy(w);
+	bpf_map_delete_elem(&waits, &tid);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *p)
 {
-	__u32 tid = p->pid;
-
-	bpf_map_delete_elem(&waits, &tid);
+	forget(p->pid);
 	return 0;
 }
 
@@ -555,10 +757,8 @@ int BPF_PROG(on_exit, struct task_struct *p)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *p, int old_pid)
 {
-	__u32 old = old_pid;
-
 	if (old_pid != p->pid)
-		bpf_map_delete_elem(&waits, &old);
+		forget(old_pid);
 	return 0;
 }
 
@@ -608,45 +808,50 @@ int unfinished(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	__u64 begin_ns, now = bpf_ktime_get_boot_ns();
-	struct wait *w, *c;
-	__u32 tid, n, zero = 0;
+	struct offcpu_copied *rec;
+	__u32 tid, size, described, zero = 0;
+	struct wait *w;
 
 	if (!task)
 		return 0;
 	tid = task->pid;
 	w = bpf_map_lookup_elem(&waits, &tid);
-	c = bpf_map_lookup_elem(&copy, &zero);
-	if (!w || !c)
+	rec = bpf_map_lookup_elem(&unfinished_scratch, &zero);
+	if (!w || !rec)
 		return 0;
 	begin_ns = w->ev.begin_ns;
 	if (!begin_ns) /* how long is for the session to judge, whose minimum is gone by now */
 		return 0;
-	bpf_probe_read_kernel(c, sizeof(*c), w);
-	if (!c->described && is_asleep(task))
-		describe(c, task);
+	described = w->described;
+	size = put_together(rec, &w->ev, copy_of(w));
+	if (size == 0) {
+		bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), &w->ev);
+		rec->ev.has_copy = 0;
+	}
+	if (!described && is_asleep(task))
+		describe(&rec->ev, task);
+	else if (!described)
+		rec->ev.flags |= OFFCPU_NOT_DESCRIBED;
 	barrier();
 	/* It ran meanwhile: what was read belongs to two waits. */
-	if (w->ev.begin_ns != begin_ns || c->ev.begin_ns != begin_ns)
+	if (w->ev.begin_ns != begin_ns || rec->ev.begin_ns != begin_ns)
 		return 0;
 
-	if (!c->described)
-		c->ev.flags |= OFFCPU_NOT_DESCRIBED;
-	if (!c->ev.woken_ns)
-		c->ev.hdr.peer_tgid = c->ev.hdr.peer_tid = 0;
-	n = n_ips(&c->ev);
-	asm volatile("" : "+r"(n));
-	if (n > OFFCPU_MAX_IPS)
+	if (size == 0)
+		size = OFFCPU_HEAD + n_ips(&rec->ev) * sizeof(__u64);
+	asm volatile("" : "+r"(size));
+	if (size > sizeof(*rec))
 		return 0;
-	c->ev.hdr.time_ns = now;
-	c->ev.hdr.seq = 0;
-	c->ev.hdr.cgroup_id = task_cgroup_id(task);
-	c->ev.hdr.tgid = task->tgid;
-	c->ev.hdr.tid = tid;
-	c->ev.hdr.cpu = 0;
-	c->ev.hdr.type = OFFCPU_UNFINISHED;
-	c->ev.hdr.stream = 0;
-	c->ev.hdr.size = OFFCPU_HEAD + n * sizeof(__u64);
-	bpf_seq_write(ctx->meta->seq, &c->ev, OFFCPU_HEAD + n * sizeof(__u64));
+	identify(&rec->ev, task);
+	if (!rec->ev.woken_ns)
+		rec->ev.hdr.peer_tgid = rec->ev.hdr.peer_tid = 0;
+	rec->ev.hdr.time_ns = now;
+	rec->ev.hdr.seq = 0;
+	rec->ev.hdr.cpu = 0;
+	rec->ev.hdr.type = OFFCPU_UNFINISHED;
+	rec->ev.hdr.stream = 0;
+	rec->ev.hdr.size = size;
+	bpf_seq_write(ctx->meta->seq, rec, size);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #define OFFCPU_EVENTS_H
 
 #include "event.h"
+#include "unwind.h"
 
 enum offcpu_event_type {
 	OFFCPU_WAIT = 1,   /* a thread runs again */
@@ -44,7 +45,7 @@ enum offcpu_file {
 #define OFFCPU_MAX_WAKER_USER 96
 #define OFFCPU_MAX_IPS \
 	(OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL + OFFCPU_MAX_KERNEL + OFFCPU_MAX_WAKER_USER)
-#define OFFCPU_ANON_NAME_LEN 20
+#define OFFCPU_ANON_NAME_LEN 18
 
 #define OFFCPU_MAX_NR 512 /* system calls; the largest in 6.18 is 470 */
 
@@ -53,27 +54,41 @@ enum offcpu_file {
  * known). `ips`: the user's frames, the kernel's, then the waker's in the kernel
  * and in user space, each innermost first; the first of the user's is an
  * instruction pointer, the others are return addresses. Only as many as there
- * are get transferred.
+ * are get transferred, unless the daemon has to finish the walk up the sleeper's
+ * stack: then it is a struct offcpu_copied, up to the end of what was copied.
  */
 struct offcpu_event {
 	struct event_hdr hdr; /* time_ns: when the thread was switched in */
 	__u64 begin_ns;	      /* when it was switched out */
 	__u64 woken_ns;	      /* 0: not woken, or not seen */
 	__u64 args[3];	      /* of the system call */
-	__s32 syscall;	      /* the kernel's number; < 0: in none */
-	__u32 rdev;	      /* OFFCPU_FILE_CHAR, _BLOCK: major << 20 | minor */
-	__u32 state;	      /* TASK_* of the wait */
+	/* Which program in which process it is, as in struct unwind_proc. */
+	__u64 start_ns, exec_id;
+	__u64 waker_start_ns, waker_exec_id;
+	__s32 syscall; /* the kernel's number; < 0: in none */
+	__u32 rdev;    /* OFFCPU_FILE_CHAR, _BLOCK: major << 20 | minor */
+	__u32 state;   /* TASK_* of the wait */
 	__u16 flags;
 	__u16 family, sock_type, protocol;
+	__u16 waker_cpu;
 	__u8 file; /* enum offcpu_file */
 	__u8 n_user, n_kernel, n_waker_kernel, n_waker_user;
-	__u8 pad;
-	__u16 waker_cpu;
+	__u8 end, waker_end; /* enum unwind_end, of the walks up the user stacks */
+	__u8 has_copy;
 	char anon_name[OFFCPU_ANON_NAME_LEN];
 	__u64 ips[OFFCPU_MAX_IPS];
 };
 
-#define OFFCPU_HEAD (sizeof(struct event_hdr) + 5 * 8 + 3 * 4 + 4 * 2 + 8 + OFFCPU_ANON_NAME_LEN)
+struct offcpu_copied {
+	struct offcpu_event ev;
+	struct unwind_copy copy;
+	__u8 stack[UNWIND_COPY_BYTES];
+};
+
+#define OFFCPU_HEAD	 (sizeof(struct event_hdr) + 9 * 8 + 3 * 4 + 5 * 2 + 8 + OFFCPU_ANON_NAME_LEN)
+#define OFFCPU_COPY_HEAD (sizeof(struct offcpu_event) + sizeof(struct unwind_copy))
 _Static_assert(sizeof(struct offcpu_event) == OFFCPU_HEAD + 8 * OFFCPU_MAX_IPS, "no padding");
+_Static_assert(sizeof(struct offcpu_copied) == OFFCPU_COPY_HEAD + UNWIND_COPY_BYTES, "no padding");
+_Static_assert(sizeof(struct offcpu_copied) < 32768, "per-CPU maps hold no more");
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Read at a time: some of the largest records, whose size fits into 16 bits. */
-#define BATCH_BYTES 16384
+#define BATCH_BYTES 65536
 
 /* Hands over the whole records of `data`. Returns the bytes of them, or -EBADMSG. */
 static ssize_t hand_over(const char *data, size_t len, event_sink_fn *fn, void *fn_ctx)

@@ -351,8 +351,6 @@ static int write_rest(struct session *s, uint64_t now_ns)
 			ledger_close(s->sources[i].ledger, s->stop_ns);
 	r = session_write_losses(s);
 	if (r == 0)
-		r = session_write_unfinished(s);
-	if (r == 0)
 		r = flush_encoders(s, now_ns, true);
 	/* Only a block that has gone says which events it took along. */
 	if (r == 0)
@@ -370,6 +368,15 @@ static int write_end(struct session *s)
 	return r < 0 ? r : trace_writer_flush(s->writer);
 }
 
+/* Once; before names are waited for: what goes on wants them as well. */
+static int tell_unfinished(struct session *s)
+{
+	if (s->told_unfinished)
+		return 0;
+	s->told_unfinished = true;
+	return session_write_unfinished(s);
+}
+
 int session_finish(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
@@ -377,12 +384,14 @@ int session_finish(struct session *s, uint64_t now_ns)
 	if (s->done || r < 0)
 		return r;
 	if (!s->is_written) {
-		if (any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+		r = tell_unfinished(s);
+		if (r == 0 && any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
 			r = session_flush(s, now_ns);
 			return r < 0 ? r : -EAGAIN;
 		}
 		s->is_written = true;
-		r = write_rest(s, now_ns);
+		if (r == 0)
+			r = write_rest(s, now_ns);
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}

@@ -36,7 +36,8 @@ struct session {
 	uint64_t clocks_ns;	    /* of the last ClockSnapshot */
 	uint64_t asleep_ns;	    /* BOOTTIME - MONOTONIC then */
 	int error;
-	bool is_written; /* all events, at the end */
+	bool told_unfinished; /* what goes on at the end */
+	bool is_written;      /* all events, at the end */
 	bool done;
 	char sampling[128];
 
@@ -60,7 +61,7 @@ int session_begin_lines(struct session *s, uint64_t now_ns);
 bool session_lines_pending(const struct session *s, uint64_t now_ns);
 void session_end_lines(struct session *s);
 
-/* session_unfinished.c: when stop_ns is set; and after the last event, before the final flush. */
+/* session_unfinished.c: when stop_ns is set; and after the last event. */
 void session_keep_unfinished(struct session *s);
 int session_write_unfinished(struct session *s);
 

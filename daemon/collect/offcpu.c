@@ -21,6 +21,7 @@
 #include "offcpu.skel.h"
 #include "offcpu_encode.h"
 #include "offcpu_reason.h"
+#include "unwind/unwinder.h"
 
 /* Arguments of sched_switch where it hands over the previous task's state. */
 #define SWITCH_ARGS_WITH_STATE 4
@@ -38,6 +39,7 @@ struct offcpu {
 	struct offcpu_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
+	bool has_unwinder;
 	uint64_t minimum_ns[EVENT_MAX_STREAMS]; /* of the session in the slot, or NO_MINIMUM */
 };
 
@@ -49,6 +51,8 @@ static void offcpu_stop(void *state)
 		return;
 	bpf_ring_free(o->ring);
 	offcpu_bpf__destroy(o->skel);
+	if (o->has_unwinder)
+		unwinder_release(o->env.unwinder);
 	free(o);
 }
 
@@ -79,6 +83,25 @@ static void choose_programs(struct offcpu_bpf *skel, bool with_iterators)
 	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
 }
 
+/* By tables, where the kernel can loop so long; else by frame pointers alone. */
+static int prepare_walks(struct offcpu *o)
+{
+	int r;
+
+	/* Of programs on tracepoints it cannot tell; what has it has it everywhere. */
+	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
+		o->skel->rodata->unwind_by_tables = false;
+		return 0;
+	}
+	if (!o->has_unwinder) {
+		r = unwinder_acquire(o->env.unwinder, o->env.loop);
+		if (r < 0)
+			return r;
+		o->has_unwinder = true;
+	}
+	return unwinder_reuse(o->env.unwinder, o->skel->obj);
+}
+
 /* Without the iterators, waits that go on at the start or at the end are not shown. */
 static int open_and_load(struct offcpu *o, bool with_iterators, char why[WHY_LEN])
 {
@@ -97,6 +120,8 @@ static int open_and_load(struct offcpu *o, bool with_iterators, char why[WHY_LEN
 	r = bpf_ring_resize(o->skel->obj, o->env.ring_bytes);
 	if (r == 0)
 		r = bpf_map__set_max_entries(o->skel->maps.waits, threads_to_follow());
+	if (r == 0)
+		r = prepare_walks(o);
 	return r < 0 ? r : offcpu_bpf__load(o->skel);
 }
 
@@ -136,6 +161,8 @@ static int offcpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct offcpu *o = state;
 
+	if (o->has_unwinder)
+		unwinder_update(o->env.unwinder);
 	return bpf_ring_drain(o->ring, horizon_ns, budget, o->env.sink, o->env.sink_ctx);
 }
 
@@ -205,16 +232,16 @@ struct unfinished {
 static void push_unfinished(void *ctx, const struct event_hdr *hdr, size_t len)
 {
 	const struct unfinished *u = ctx;
-	struct offcpu_event ev;
+	struct offcpu_copied rec;
 
 	if (!offcpu_valid(hdr, len))
 		return;
-	memcpy(&ev, hdr, len);
-	ev.hdr.time_ns = u->end_ns;
-	if (ev.woken_ns > u->end_ns)
-		ev.woken_ns = 0;
-	if (ev.begin_ns < u->end_ns)
-		u->fn(u->fn_ctx, &ev.hdr, len);
+	memcpy(&rec, hdr, len);
+	rec.ev.hdr.time_ns = u->end_ns;
+	if (rec.ev.woken_ns > u->end_ns)
+		rec.ev.woken_ns = 0;
+	if (rec.ev.begin_ns < u->end_ns)
+		u->fn(u->fn_ctx, &rec.ev.hdr, len);
 }
 
 static int offcpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
@@ -246,4 +273,5 @@ const struct collector offcpu_collector = {
 	.encode = offcpu_encode,
 	.flush = offcpu_encoder_flush,
 	.pending = offcpu_encoder_pending,
+	.stack_ends = offcpu_encoder_stack_ends,
 };

@@ -12,8 +12,7 @@
 #include "cpus.h"
 #include "offcpu_slices.h"
 #include "offcpu_wait.h"
-#include "process/process_table.h"
-#include "symbolize/symbolizer.h"
+#include "stack_encode.h"
 #include "trace_writer.h"
 
 /* Flow ids live in the file: these are ours. */
@@ -21,6 +20,7 @@
 
 struct offcpu_encoder {
 	struct encoder_env env;
+	struct stack_encoder *sleepers, *wakers;
 	uint64_t n_waits;
 };
 
@@ -31,108 +31,130 @@ static unsigned n_ips(const struct offcpu_event *ev)
 	return (unsigned)ev->n_user + ev->n_kernel + ev->n_waker_kernel + ev->n_waker_user;
 }
 
+/* The size that a record has, or 0: none has that. */
+static size_t size_of(const struct offcpu_event *ev, size_t len)
+{
+	const struct offcpu_copied *rec = (const void *)ev;
+
+	if (!ev->has_copy)
+		return OFFCPU_HEAD + n_ips(ev) * sizeof(uint64_t);
+	if (len < OFFCPU_COPY_HEAD || rec->copy.len > UNWIND_COPY_BYTES || ev->n_user == 0)
+		return 0;
+	return OFFCPU_COPY_HEAD + (size_t)rec->copy.len;
+}
+
+static bool valid_wait(const struct offcpu_event *ev)
+{
+	return ev->n_user <= OFFCPU_MAX_USER && ev->n_kernel <= OFFCPU_MAX_KERNEL &&
+	       ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
+	       ev->n_waker_user <= OFFCPU_MAX_WAKER_USER && ev->end < UNWIND_ENDS &&
+	       ev->waker_end < UNWIND_ENDS && ev->has_copy <= 1 && ev->begin_ns &&
+	       ev->begin_ns <= ev->hdr.time_ns && ev->woken_ns <= ev->hdr.time_ns &&
+	       ev->waker_cpu < MAX_CPUS && ev->file < OFFCPU_FILES && !(ev->flags & ~OFFCPU_FLAGS);
+}
+
 bool offcpu_valid(const struct event_hdr *hdr, size_t len)
 {
 	const struct offcpu_event *ev = (const void *)hdr;
 
-	if ((hdr->type != OFFCPU_WAIT && hdr->type != OFFCPU_UNFINISHED) || len < OFFCPU_HEAD ||
-	    hdr->size != len || len != OFFCPU_HEAD + n_ips(ev) * sizeof(uint64_t))
+	if ((hdr->type != OFFCPU_WAIT && hdr->type != OFFCPU_UNFINISHED) || len < OFFCPU_HEAD)
 		return false;
-	return hdr->stream == 0 && hdr->cpu < MAX_CPUS && ev->waker_cpu < MAX_CPUS && hdr->tgid &&
-	       hdr->tid && ev->n_user <= OFFCPU_MAX_USER && ev->n_kernel <= OFFCPU_MAX_KERNEL &&
-	       ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
-	       ev->n_waker_user <= OFFCPU_MAX_WAKER_USER && ev->begin_ns &&
-	       ev->begin_ns <= hdr->time_ns && ev->woken_ns <= hdr->time_ns &&
-	       ev->file < OFFCPU_FILES && !(ev->flags & ~OFFCPU_FLAGS);
+	return hdr->size == len && size_of(ev, len) == len && hdr->stream == 0 &&
+	       hdr->cpu < MAX_CPUS && hdr->tgid && hdr->tid && valid_wait(ev);
 }
 
 /* ---- samples ---- */
 
-/* A stack of a record: the user's frames and the kernel's, each innermost first. */
-struct stack {
-	enum trace_sequence seq;
-	uint64_t time_ns, weight;
-	uint64_t taken_ns; /* when the stack was as it says */
-	uint32_t tgid, tid;
-	uint16_t cpu;
-	struct wait_frames user, kernel;
-};
-
-/* TODO(stack_encode): temporary, until the queue that waits for names is shared with cpu_encode. */
-static int write_stack(struct offcpu_encoder *enc, const struct stack *st, unsigned n_events)
+static void set_frames(struct stack_sample *s, const struct wait_frames *user,
+		       const struct wait_frames *kernel)
 {
-	struct trace_writer *w = enc->env.writer;
-	uint64_t frames[OFFCPU_MAX_IPS + 1];
-	TracePacket pkt = TRACE_PACKET__INIT;
-	StackSample msg = STACK_SAMPLE__INIT;
-	size_t n = 0;
-
-	for (unsigned i = st->user.n; i-- > 0;) {
-		struct location *loc = process_table_locate(
-			enc->env.processes, st->tgid, st->user.ips[i] - (i > 0), st->taken_ns);
-
-		if (!loc || !(frames[n++] = trace_intern_frame(w, st->seq, loc)))
-			return -ENOMEM;
-	}
-	for (unsigned i = st->kernel.n; i-- > 0;) {
-		struct location *loc =
-			symbolizer_locate_kernel(enc->env.symbolizer, st->kernel.ips[i] - 1);
-
-		if (!loc || !(frames[n++] = trace_intern_frame(w, st->seq, loc)))
-			return -ENOMEM;
-	}
-	if (n == 0) { /* a sample has a stack: an unknown one */
-		struct location *loc =
-			process_table_locate(enc->env.processes, st->tgid, 0, st->taken_ns);
-
-		if (!loc || !(frames[n++] = trace_intern_frame(w, st->seq, loc)))
-			return -ENOMEM;
-	}
-	msg.has_callstack_iid = msg.has_task_context_iid = msg.has_execution_context_iid = 1;
-	msg.has_primary_weight = 1;
-	msg.callstack_iid = trace_intern_callstack(w, st->seq, frames, n);
-	msg.task_context_iid = trace_intern_task(w, st->seq, st->tgid, st->tid);
-	msg.execution_context_iid = trace_intern_execution(w, st->seq, st->cpu, st->kernel.n > 0);
-	msg.primary_weight = st->weight;
-	if (!msg.callstack_iid || !msg.task_context_iid || !msg.execution_context_iid)
-		return -ENOMEM;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = st->time_ns;
-	pkt.stack_sample = &msg;
-	return trace_writer_put(w, st->seq, &pkt, n_events);
+	s->user = (const uint64_t *)user->ips;
+	s->n_user = user->n;
+	s->kernel = (const uint64_t *)kernel->ips;
+	s->n_kernel = kernel->n;
+	s->in_kernel = kernel->n > 0;
 }
 
-static int write_samples(struct offcpu_encoder *enc, const struct offcpu_wait *w)
+/* A sample has a stack: this one reads "[unknown]". */
+static void set_no_frames(struct stack_sample *s)
 {
-	const struct event_hdr *hdr = &w->ev->hdr;
-	struct stack sleeper = {
-		.seq = SEQ_OFFCPU,
+	static const uint64_t nowhere = 0;
+
+	s->user = &nowhere;
+	s->n_user = 1;
+	s->copy = NULL;
+}
+
+/*
+ * A walk that came too early, and no copy of the stack to finish it: what can be
+ * had is that the next one does not. Asking for the rest of this one brings the
+ * process's mappings and the table of its last frame.
+ */
+static bool ask_for_tables(const struct stack_sample *s, uint64_t start_ns, uint64_t exec_id,
+			   struct unwind_copy *ret)
+{
+	if (s->n_user == 0 ||
+	    (s->end != UNWIND_NOPROC && s->end != UNWIND_NOMAP && s->end != UNWIND_PENDING))
+		return false;
+	*ret = (struct unwind_copy){
+		.pc = s->user[s->n_user - 1],
+		.sp = UNWIND_RED_ZONE, /* any: there is no memory at it */
+		.start_ns = start_ns,
+		.exec_id = exec_id,
+		.is_exact = s->n_user == 1,
+	};
+	return true;
+}
+
+static int write_sleeper(struct offcpu_encoder *enc, const struct offcpu_wait *w)
+{
+	const struct offcpu_event *ev = w->ev;
+	struct unwind_copy ask;
+	struct stack_sample s = {
 		.time_ns = w->end_ns,
-		.taken_ns = w->begin_ns,
 		.weight = w->end_ns - w->begin_ns,
-		.tgid = hdr->tgid,
-		.tid = hdr->tid,
-		.cpu = hdr->cpu,
-		.user = w->user,
-		.kernel = w->kernel,
+		.tgid = ev->hdr.tgid,
+		.tid = ev->hdr.tid,
+		.cpu = ev->hdr.cpu,
+		.end = ev->end,
+		.copy = w->copy,
+		.stack = w->stack,
+		.is_extra = w->unfinished,
 	};
-	struct stack waker = {
-		.seq = SEQ_WAKERS,
+
+	set_frames(&s, &w->user, &w->kernel);
+	if (!s.copy && ask_for_tables(&s, ev->start_ns, ev->exec_id, &ask)) {
+		s.copy = &ask;
+		s.stack = (const uint8_t *)""; /* of no length */
+	}
+	if (s.n_user + s.n_kernel == 0)
+		set_no_frames(&s);
+	return stack_encoder_add(enc->sleepers, &s);
+}
+
+static int write_waker(struct offcpu_encoder *enc, const struct offcpu_wait *w)
+{
+	const struct offcpu_event *ev = w->ev;
+	struct unwind_copy ask;
+	struct stack_sample s = {
 		.time_ns = w->woken_ns,
-		.taken_ns = w->woken_ns,
 		.weight = w->woken_ns - w->begin_ns,
-		.tgid = hdr->peer_tgid,
-		.tid = hdr->peer_tid,
-		.cpu = w->ev->waker_cpu,
-		.user = w->waker_user,
-		.kernel = w->waker_kernel,
+		.tgid = ev->hdr.peer_tgid,
+		.tid = ev->hdr.peer_tid,
+		.cpu = ev->waker_cpu,
+		.end = ev->waker_end,
+		.is_extra = true,
 	};
-	int r = 0;
 
 	/* What an interrupt does is not the doing of whom it interrupts. */
-	if (w->was_woken && !w->interrupt && waker.kernel.n + waker.user.n > 0 && waker.tid)
-		r = write_stack(enc, &waker, 0);
-	return r < 0 ? r : write_stack(enc, &sleeper, !w->unfinished);
+	if (!w->was_woken || w->interrupt || s.tid == 0 || w->waker_kernel.n + w->waker_user.n == 0)
+		return 0;
+	set_frames(&s, &w->waker_user, &w->waker_kernel);
+	if (ask_for_tables(&s, ev->waker_start_ns, ev->waker_exec_id, &ask)) {
+		s.copy = &ask;
+		s.stack = (const uint8_t *)"";
+	}
+	return stack_encoder_add(enc->wakers, &s);
 }
 
 int offcpu_encode(void *encoder, const struct event_hdr *hdr)
@@ -151,54 +173,61 @@ int offcpu_encode(void *encoder, const struct event_hdr *hdr)
 	}
 	offcpu_wait_read(ev, env->symbolizer, env->start_ns, &w);
 	r = offcpu_write_slices(env, &w, FLOW_BASE + ++enc->n_waits);
-	return r < 0 ? r : write_samples(enc, &w);
+	if (r == 0)
+		r = write_waker(enc, &w);
+	return r < 0 ? r : write_sleeper(enc, &w);
 }
 
 int offcpu_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 {
-	(void)encoder;
-	(void)now_ns;
-	(void) final;
-	return 0;
+	struct offcpu_encoder *enc = encoder;
+	int r = stack_encoder_flush(enc->sleepers, now_ns, final);
+
+	return r < 0 ? r : stack_encoder_flush(enc->wakers, now_ns, final);
 }
 
 bool offcpu_encoder_pending(void *encoder)
 {
-	(void)encoder;
-	return false;
+	const struct offcpu_encoder *enc = encoder;
+
+	return stack_encoder_pending(enc->sleepers) || stack_encoder_pending(enc->wakers);
+}
+
+const uint64_t *offcpu_encoder_stack_ends(void *encoder)
+{
+	const struct offcpu_encoder *enc = encoder;
+
+	return stack_encoder_ends(enc->sleepers);
 }
 
 /* ---- life ---- */
 
-static int describe_sequence(struct trace_writer *w, enum trace_sequence seq, const char *source,
-			     const char *name, const char *unit)
-{
-	TracePacketDefaults defaults = TRACE_PACKET_DEFAULTS__INIT;
-	StackSampleDefaults samples = STACK_SAMPLE_DEFAULTS__INIT;
-	StackSample__CounterDescriptor counter = STACK_SAMPLE__COUNTER_DESCRIPTOR__INIT;
-
-	samples.source = (char *)source;
-	samples.primary_descriptor = &counter;
-	counter.name = (char *)name;
-	counter.unit_str = (char *)unit; /* nanoseconds proper would be taken for CPU time */
-	defaults.stack_sample_defaults = &samples;
-	return trace_writer_set_defaults(w, seq, &defaults);
-}
-
 int offcpu_encoder_new(const struct encoder_env *env, void **ret_encoder)
 {
+	/* Nanoseconds proper would be taken for CPU time. */
+	static const struct stack_source sleepers = {
+		.seq = SEQ_OFFCPU,
+		.source = OFFCPU_SOURCE,
+		.counter = "off-CPU time",
+		.unit_str = OFFCPU_UNIT,
+	};
+	static const struct stack_source wakers = {
+		.seq = SEQ_WAKERS,
+		.source = WAKERS_SOURCE,
+		.counter = "blocked time ended",
+		.unit_str = WAKERS_UNIT,
+	};
 	struct offcpu_encoder *enc = calloc(1, sizeof(*enc));
 	int r;
 
 	if (!enc)
 		return -ENOMEM;
 	enc->env = *env;
-	r = describe_sequence(env->writer, SEQ_OFFCPU, OFFCPU_SOURCE, "off-CPU time", OFFCPU_UNIT);
+	r = stack_encoder_new(env, &sleepers, &enc->sleepers);
 	if (r == 0)
-		r = describe_sequence(env->writer, SEQ_WAKERS, WAKERS_SOURCE, "blocked time ended",
-				      WAKERS_UNIT);
+		r = stack_encoder_new(env, &wakers, &enc->wakers);
 	if (r < 0) {
-		free(enc);
+		offcpu_encoder_free(enc);
 		return r;
 	}
 	*ret_encoder = enc;
@@ -207,5 +236,11 @@ int offcpu_encoder_new(const struct encoder_env *env, void **ret_encoder)
 
 void offcpu_encoder_free(void *encoder)
 {
-	free(encoder);
+	struct offcpu_encoder *enc = encoder;
+
+	if (!enc)
+		return;
+	stack_encoder_free(enc->sleepers);
+	stack_encoder_free(enc->wakers);
+	free(enc);
 }

@@ -18,5 +18,6 @@ void offcpu_encoder_free(void *encoder);
 int offcpu_encode(void *encoder, const struct event_hdr *hdr);
 int offcpu_encoder_flush(void *encoder, uint64_t now_ns, bool final);
 bool offcpu_encoder_pending(void *encoder);
+const uint64_t *offcpu_encoder_stack_ends(void *encoder);
 
 #endif

@@ -114,6 +114,12 @@ static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 	ips += ev->n_waker_kernel;
 	w->waker_user = (struct wait_frames){ ips, ev->n_waker_user };
 	drop_ours(sym, &w->waker_kernel);
+	if (ev->has_copy) {
+		const struct offcpu_copied *rec = (const void *)ev;
+
+		w->copy = &rec->copy;
+		w->stack = rec->stack;
+	}
 }
 
 void offcpu_wait_read(const struct offcpu_event *ev, struct symbolizer *sym, uint64_t start_ns,

@@ -30,6 +30,8 @@ struct offcpu_wait {
 	const char *function;  /* of the kernel, which woke it; NULL: not known */
 	bool in_fault;	       /* it waits for a page */
 	struct wait_frames user, kernel, waker_user, waker_kernel;
+	const struct unwind_copy *copy; /* to finish the walk up the sleeper's stack; or NULL */
+	const __u8 *stack;		/* copy->len bytes */
 };
 
 /* `ev` is valid, and must outlive the result. */

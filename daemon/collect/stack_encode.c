@@ -65,6 +65,7 @@ struct sample {
 	uint32_t tgid, tid;
 	uint16_t cpu;
 	bool in_kernel;
+	bool is_extra;
 	uint8_t end;		       /* enum unwind_end */
 	struct known_stack stack;      /* callstack_iid 0: it is not known yet */
 	struct unfinished *unfinished; /* NULL: the walk is over */
@@ -350,6 +351,7 @@ static struct sample *sample_new(struct stack_encoder *e, const struct stack_sam
 	s->tid = from->tid;
 	s->cpu = from->cpu;
 	s->in_kernel = from->in_kernel;
+	s->is_extra = from->is_extra;
 	s->end = (uint8_t)from->end;
 	if (from->copy && e->unwinder) {
 		r = keep_unfinished(s, from);
@@ -436,7 +438,7 @@ static int sample_write(struct stack_encoder *e, struct sample *s)
 	pkt.has_timestamp = 1;
 	pkt.timestamp = s->time_ns;
 	pkt.stack_sample = &msg;
-	return trace_writer_put(e->writer, e->seq, &pkt, 1);
+	return trace_writer_put(e->writer, e->seq, &pkt, !s->is_extra);
 }
 
 static void drop_first(struct stack_encoder *e)

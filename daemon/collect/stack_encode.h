@@ -49,13 +49,14 @@ struct stack_sample {
 	enum unwind_end end;
 	const struct unwind_copy *copy; /* NULL: the walk is over */
 	const uint8_t *stack;		/* copy->len bytes */
+	bool is_extra;			/* no event of the ledger: goes with another one */
 };
 
 int stack_encoder_new(const struct encoder_env *env, const struct stack_source *source,
 		      struct stack_encoder **ret);
 void stack_encoder_free(struct stack_encoder *e); /* takes NULL */
 
-/* One event of the current source, which is written now or later. */
+/* One event of the current source, unless it is an extra one; written now or later. */
 int stack_encoder_add(struct stack_encoder *e, const struct stack_sample *sample);
 /* As the collector's. */
 int stack_encoder_flush(struct stack_encoder *e, uint64_t now_ns, bool final);

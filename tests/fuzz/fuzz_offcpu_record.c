@@ -56,6 +56,11 @@ static void make_length_fit(struct offcpu_event *ev, size_t len)
 
 	ev->hdr.size = (uint16_t)len;
 	ev->hdr.stream = 0;
+	ev->has_copy = len >= OFFCPU_COPY_HEAD;
+	if (ev->has_copy) {
+		((struct offcpu_copied *)ev)->copy.len = (uint32_t)(len - OFFCPU_COPY_HEAD);
+		return;
+	}
 	ev->n_user = (uint8_t)(n < 100 ? n : 100);
 	ev->n_kernel = (uint8_t)(n - ev->n_user < 30 ? n - ev->n_user : 30);
 	n -= (size_t)ev->n_user + ev->n_kernel;

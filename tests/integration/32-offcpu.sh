@@ -75,15 +75,15 @@ stack_of() { # SOURCE TID-OF-NAME FUNCTION...: in this order
 }
 
 check "a sleeper's stack leads from its thread to where the kernel waits" \
-	stack_of linux.offcpu "read pipe" waiter pipe_read
+	stack_of linux.offcpu "read pipe" start_thread waiter read_8 pipe_read
 check "so does one that waits for a page" \
-	stack_of linux.offcpu "page fault" touch_page handle_mm_fault
+	stack_of linux.offcpu "page fault" start_thread waiter touch_page handle_mm_fault
 
 waker_stack() { # of who writes into the pipe
 	local tid
 	tid=$(awk -F'\t' '$3 == "read pipe" { print $4 }' "$T/did")
 	awk -F'\t' -v tid="$tid" '$3 == tid && $5 == "linux.wakers"' "$T/samples" |
-		grep 'waker.*pipe_write.*try_to_wake_up$'
+		grep 'waker.*write_8.*pipe_write.*try_to_wake_up$'
 }
 check "a waker's stack leads to the wakeup, and no further" waker_stack
 

@@ -439,6 +439,10 @@ START_TEST(only_whole_records_with_sensible_times_are_valid)
 	BAD(begin_ns, good.hdr.time_ns + 1);
 	BAD(woken_ns, good.hdr.time_ns + 1);
 	BAD(file, OFFCPU_FILES);
+	BAD(end, UNWIND_ENDS);
+	BAD(waker_end, UNWIND_ENDS);
+	BAD(has_copy, 2);
+	BAD(has_copy, 1); /* which is not there */
 	BAD(flags, OFFCPU_FLAGS + 1);
 	BAD(n_user, 3);
 #undef BAD
@@ -456,6 +460,52 @@ START_TEST(only_whole_records_with_sensible_times_are_valid)
 	ev.n_waker_user = OFFCPU_MAX_WAKER_USER;
 	set_size(&ev);
 	ck_assert(is_valid(ev));
+}
+END_TEST
+
+/* A wait with a copy of its stack, `len` bytes of it. */
+static struct offcpu_copied a_copied_wait(uint32_t len)
+{
+	static struct offcpu_copied rec;
+
+	memset(&rec, 0, sizeof(rec));
+	rec.ev = a_wait(1, 5, 7);
+	rec.ev.end = UNWIND_NOPROC;
+	rec.ev.has_copy = 1;
+	rec.copy.pc = rec.ev.ips[1];
+	rec.copy.sp = 0x7ffc00001000;
+	rec.copy.from = rec.copy.sp;
+	rec.copy.len = len;
+	rec.ev.hdr.size = (uint16_t)(OFFCPU_COPY_HEAD + len);
+	return rec;
+}
+
+START_TEST(a_copy_of_the_stack_has_its_length)
+{
+	struct offcpu_copied rec = a_copied_wait(64);
+
+	ck_assert(offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
+	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size + 8u));
+	rec.copy.len = 72;
+	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
+	rec = a_copied_wait(UNWIND_COPY_BYTES);
+	ck_assert(offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
+	rec = a_copied_wait(UNWIND_COPY_BYTES + 8);
+	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
+	rec = a_copied_wait(64);
+	rec.ev.n_user = 0;
+	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
+}
+END_TEST
+
+START_TEST(a_walk_that_nobody_finishes_says_why_it_ends)
+{
+	struct offcpu_copied rec = a_copied_wait(64);
+
+	encode(&rec.ev);
+	ck_assert_str_eq(written_samples(SEQ_OFFCPU), "6@7 of 101, 4 frames\n");
+	ck_assert_str_eq(written_packet(&w, SEQ_OFFCPU, 0)->stack_sample->unwind_error, "NOPROC");
+	written_assert_good(&w);
 }
 END_TEST
 
@@ -478,6 +528,8 @@ int main(void)
 	tcase_add_test(tc, a_wait_without_a_stack_is_a_sample_all_the_same);
 	tcase_add_loop_test(tc, whatever_is_dropped_the_waits_left_are_good, 0, 4);
 	tcase_add_test(tc, only_whole_records_with_sensible_times_are_valid);
+	tcase_add_test(tc, a_copy_of_the_stack_has_its_length);
+	tcase_add_test(tc, a_walk_that_nobody_finishes_says_why_it_ends);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
