@@ -85,7 +85,8 @@ int session_write_clocks(struct session *s, uint64_t now_ns)
 static void read_cost(const struct session *s, struct cost *ret)
 {
 	pid_t workers[] = { symbolizer_worker_pid(s->env.symbolizer),
-			    unwinder_worker_pid(s->env.unwinder) };
+			    unwinder_worker_pid(s->env.unwinder),
+			    symbolizer_jit_worker_pid(s->env.symbolizer) };
 
 	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
 }
