@@ -80,6 +80,10 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		       " frames without a name\n",
 		       st->n_python_processes, st->n_python_functions, st->n_python_unknown,
 		       st->n_python_unnamed);
+	if (st->n_jit_files || st->n_jit_refused)
+		printf("generated code: %" PRIu64 " perf maps and jitdump files, %" PRIu64
+		       " not read or not to the end; %" PRIu64 " names missing\n",
+		       st->n_jit_files, st->n_jit_refused, st->n_jit_missed);
 	puts("sources:");
 	for (size_t i = 0; i < sources->n; i++)
 		print_source(sources->at[i]);
@@ -152,6 +156,9 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	json_u64(&j, "python_functions", st->n_python_functions);
 	json_u64(&j, "python_unknown", st->n_python_unknown);
 	json_u64(&j, "python_unnamed", st->n_python_unnamed);
+	json_u64(&j, "jit_files", st->n_jit_files);
+	json_u64(&j, "jit_refused", st->n_jit_refused);
+	json_u64(&j, "jit_missed", st->n_jit_missed);
 	json_u64(&j, "cpu_ns", st->cpu_ns);
 	json_u64(&j, "rss_bytes", st->rss_bytes);
 	json_array(&j, "sources");

@@ -191,6 +191,10 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->n_python_functions = python.n_functions;
 	msg->n_python_unknown = python.n_unknown_versions;
 	msg->n_python_unnamed = python.n_unnamed;
+	msg->has_n_jit_files = msg->has_n_jit_refused = msg->has_n_jit_missed = 1;
+	msg->n_jit_files = processes.n_jit_files;
+	msg->n_jit_refused = processes.n_jit_refused;
+	msg->n_jit_missed = processes.n_jit_missed;
 }
 
 int control_status_reply(const struct control_status_env *env, struct control_client *client,

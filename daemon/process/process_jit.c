@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "log.h"
 #include "process/jit_files.h"
 #include "process/jit_source.h"
 #include "process/process_table.h"
@@ -291,6 +292,7 @@ static struct jit_source *add(struct process_jit *jit, const struct jit_place *p
 	if (jit_source_new(jit->pool->sym, fd, &config, &s) < 0)
 		return NULL;
 	jit->pool->stats.n_files++;
+	jit->pool->stats.n_opened++;
 	jit->version = next_version();
 	return s;
 }
@@ -329,8 +331,13 @@ static void look_for_map(struct process_jit *jit, const struct jit_place *place,
 		jit->look_after_ns = jit->look_after_ns ? 2 * jit->look_after_ns : MIN_LOOK_NS;
 		if (jit->look_after_ns > MAX_LOOK_NS)
 			jit->look_after_ns = MAX_LOOK_NS;
-		if (r == -EPERM && !jit->was_untrusted)
+		if (r == -EPERM && !jit->was_untrusted) {
 			jit->pool->stats.n_untrusted++;
+			log_info(
+				"process %u: what lies in place of its perf map is not read: it is "
+				"no regular file, or of another user",
+				place->p->tgid);
+		}
 		jit->was_untrusted |= r == -EPERM;
 	} else {
 		jit->look_after_ns = LOOK_AGAIN_NS;

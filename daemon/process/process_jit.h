@@ -31,6 +31,7 @@ void jit_pool_collect(struct jit_pool *pool);
 
 struct jit_stats {
 	uint64_t n_files;     /* open now */
+	uint64_t n_opened;    /* so far */
 	uint64_t n_untrusted; /* found, but of somebody else, or no regular file */
 	uint64_t n_failed;    /* could not be read, or not to the end */
 	uint64_t n_bad;	      /* lines or records in them that make no sense */

@@ -635,9 +635,15 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns)
 
 void process_table_stats(const struct process_table *pt, struct process_table_stats *ret)
 {
+	struct jit_stats jit;
+
 	*ret = pt->stats;
 	ret->n_processes = hash_count(pt->procs);
 	ret->n_threads = hash_count(pt->tasks);
 	ret->n_mappings = pt->budget.n_used;
 	ret->n_unpinned = module_pins_missed(pt->pins);
+	jit_pool_stats(pt->jits, &jit);
+	ret->n_jit_files = jit.n_opened;
+	ret->n_jit_refused = jit.n_untrusted + jit.n_failed;
+	ret->n_jit_missed = jit.n_late + jit.n_over_cap + jit.n_bad;
 }

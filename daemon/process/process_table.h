@@ -115,6 +115,10 @@ struct process_table_stats {
 	uint64_t n_rescans;  /* of a process, to repair lost or missed mapping events */
 	uint64_t n_unpinned; /* files gone before they could be opened */
 	uint64_t n_over_cap; /* processes, threads or mappings beyond the caps */
+	/* Files in which processes tell of the code they generate: read so far ... */
+	uint64_t n_jit_files;
+	uint64_t n_jit_refused; /* not read, or not to the end: not theirs, broken, too large */
+	uint64_t n_jit_missed;	/* addresses or names: not there in time, no sense, no room */
 };
 void process_table_stats(const struct process_table *pt, struct process_table_stats *ret);
 
