@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * cpu.bpf.c - a stack sample each time a perf event's counter overflows.
+ * cpu.bpf.c - a stack sample each time a perf event's counter overflows, or a
+ * tracepoint has been passed so many times.
  *
- * Feeds daemon/collect/cpu.c. Attached once per session and CPU, to the
- * session's own perf events; the attach cookie is the session's slot, so a
- * sample is tagged with its session here and nowhere else.
+ * Feeds daemon/collect/cpu.c. Attached to each session's own perf events; the
+ * attach cookie says whose and which (CPU_COOKIE), so a sample is tagged with
+ * its session here and nowhere else.
  */
 #define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "common.bpf.h"
@@ -49,18 +50,14 @@ static __always_inline bool has_room(__u32 fraction)
 }
 
 /* Behind `n` of the kernel. Returns how many. */
-static __always_inline __u32 user_frames(struct bpf_perf_event_data *ctx,
-					 struct cpu_sample_event *ev, __u32 n)
+static __always_inline __u32 user_frames(void *ctx, struct cpu_sample_event *ev, __u32 n)
 {
 	struct unwind_result r = {};
 
 	ev->has_copy = 0;
 	if (unwind_by_tables) {
 		unwind_user(ev->ips + (n & 127), &ev->copy, &r);
-		/* A crowd of them must not drive out the samples of others. */
-		ev->has_copy =
-			ev->copy.sp && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
-					       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
+		ev->has_copy = ev->copy.sp && has_room(4);
 	} else if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD) {
 		r.end = UNWIND_KTHREAD;
 	} else {
@@ -124,31 +121,31 @@ static __always_inline void output(struct cpu_sample_event *ev, struct event_str
 	event_output(&ev->hdr, s, size);
 }
 
-SEC("perf_event")
-int on_overflow(struct bpf_perf_event_data *ctx)
+/* A sample of the current thread, for the session and event that `cookie` names. */
+static __always_inline int sample(void *ctx, __u64 cookie, __u64 ip)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 ids = bpf_get_current_pid_tgid(), seq = 0;
-	__u64 ip = PT_REGS_IP(&ctx->regs);
 	struct cpu_sample_event *ev;
 	struct event_stream *s;
-	__u32 slot, n, zero = 0;
+	__u32 n, zero = 0;
 
 	if ((__u32)ids == 0 || is_own(ids >> 32)) /* idle is not a sample */
 		return 0;
 	ev = bpf_map_lookup_elem(&scratch, &zero);
 	if (!ev)
 		return 0;
-	slot = bpf_get_attach_cookie(ctx);
-	s = stream_next(slot, &seq);
+	s = stream_next(CPU_COOKIE_SLOT(cookie), &seq);
 	if (!s)
 		return 0;
 
-	event_fill(&ev->hdr, CPU_SAMPLE, slot, 0, seq);
+	event_fill(&ev->hdr, CPU_SAMPLE, CPU_COOKIE_SLOT(cookie), 0, seq);
 	ev->hdr.cgroup_id = task_cgroup_id(task);
 	ev->hdr.tgid = ids >> 32;
 	ev->hdr.tid = (__u32)ids;
 	ev->in_kernel = (__s64)ip < 0;
+	ev->event = CPU_COOKIE_EVENT(cookie);
+	__builtin_memset(ev->pad, 0, sizeof(ev->pad));
 
 	n = 0;
 	if (ev->in_kernel)
@@ -165,6 +162,38 @@ int on_overflow(struct bpf_perf_event_data *ctx)
 	n += python_words(task, ev, n);
 	output(ev, s, n);
 	return 0;
+}
+
+SEC("perf_event")
+int on_overflow(struct bpf_perf_event_data *ctx)
+{
+	return sample(ctx, bpf_get_attach_cookie(ctx), PT_REGS_IP(&ctx->regs));
+}
+
+/* Of those that sample tracepoints, by cookie; the daemon writes them. */
+__u64 tracepoint_periods[CPU_COOKIES];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CPU_COOKIES);
+	__type(key, __u32);
+	__type(value, __u64);
+} tracepoint_counts SEC(".maps");
+
+/* The kernel counts no periods for these: it comes here each time. */
+SEC("tp")
+int on_tracepoint(void *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx), *count;
+	__u32 key = cookie;
+
+	count = bpf_map_lookup_elem(&tracepoint_counts, &key);
+	if (!count || cookie >= CPU_COOKIES)
+		return 0;
+	if (++*count < tracepoint_periods[cookie])
+		return 0;
+	*count = 0;
+	return sample(ctx, cookie, (__u64)-1);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -17,6 +17,13 @@ enum cpu_event_type {
 
 #define CPU_MAX_IPS (CPU_MAX_FRAMES + PYTHON_MAX_FRAMES)
 
+/* The attach cookie: whose sample it is, and of which of its events. */
+#define CPU_MAX_EVENTS	    8
+#define CPU_COOKIE(slot, i) ((slot)*CPU_MAX_EVENTS + (i))
+#define CPU_COOKIE_SLOT(c)  ((c) / CPU_MAX_EVENTS)
+#define CPU_COOKIE_EVENT(c) ((c) % CPU_MAX_EVENTS)
+#define CPU_COOKIES	    (EVENT_MAX_STREAMS * CPU_MAX_EVENTS)
+
 #define CPU_PYTHON_CUT 0x80 /* there are more Python frames than these */
 
 /*
@@ -34,12 +41,14 @@ struct cpu_sample_event {
 	__u8 end;	/* enum unwind_end */
 	__u8 has_copy;
 	__u8 python; /* how many words; CPU_PYTHON_CUT */
+	__u8 event;  /* of those that the session samples */
+	__u8 pad[7];
 	__u64 ips[CPU_MAX_IPS];
 	struct unwind_copy copy;
 	__u8 stack[UNWIND_COPY_BYTES]; /* or UNWIND_LARGE_COPY_BYTES, in the ring alone */
 };
 
-#define CPU_SAMPLE_HEAD	     (sizeof(struct event_hdr) + 8)
+#define CPU_SAMPLE_HEAD	     (sizeof(struct event_hdr) + 16)
 #define CPU_SAMPLE_COPY_HEAD (CPU_SAMPLE_HEAD + 8 * CPU_MAX_IPS + sizeof(struct unwind_copy))
 _Static_assert(sizeof(struct cpu_sample_event) == CPU_SAMPLE_COPY_HEAD + UNWIND_COPY_BYTES,
 	       "no padding");

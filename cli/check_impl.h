@@ -279,7 +279,7 @@ void check_ledger_free(struct check_ledger *l);
 void check_ledger_attributes(struct trace_check *c, const TraceAttributes *a);
 void check_ledger_stats(struct trace_check *c, const TraceStats *stats);
 void check_ledger_slice(struct trace_check *c);		      /* one that syscalls counts */
-void check_ledger_sample(struct trace_check *c);	      /* of source linux.perf */
+void check_ledger_sample(struct trace_check *c);	      /* of collector cpu */
 void check_ledger_instant(struct trace_check *c, uint64_t n); /* on the track "Data loss" */
 uint64_t check_ledger_lost(const struct trace_check *c, const char *source);
 void check_ledger_finish(struct trace_check *c);

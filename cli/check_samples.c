@@ -44,12 +44,26 @@ static bool is_cpu_source(const struct check_sequence *seq)
 	return seq && seq->source && strcmp(seq->source, CPU_SOURCE) == 0;
 }
 
+/* Samples of collector `cpu`: of all events, but not those of other collectors. */
+static bool is_of_events(const struct check_sequence *seq)
+{
+	static const char *const others[] = { "linux.offcpu", "linux.offcpu.wakers",
+					      "linux.alloc" };
+
+	if (!seq || !seq->source)
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(seq->source, others[i]) == 0)
+			return false;
+	return true;
+}
+
 void check_samples_count(struct trace_check *c)
 {
 	if (!c->pkt->stack_sample)
 		return;
 	c->summary.n_samples++;
-	if (is_cpu_source(c->seq))
+	if (is_of_events(c->seq))
 		check_ledger_sample(c);
 }
 

@@ -215,6 +215,8 @@ static int start_session(struct record *rec, char *line)
 	start.n_without = o->n_without;
 	start.without = (char **)o->without;
 	start.event = (char *)o->event;
+	start.n_more_events = o->n_more_events;
+	start.more_events = (char **)o->more_events;
 	start.has_freq_hz = o->freq_hz != 0;
 	start.freq_hz = o->freq_hz;
 	start.has_period = o->period != 0;

@@ -29,8 +29,9 @@ static const char usage[] =
 	"  -s, --sources LIST     these sources only: cpu,sched,... (see tracectl status)\n"
 	"      --no LIST          all but these\n"
 	"  -F, --freq HZ          samples per second and CPU (default 999)\n"
-	"  -e, --event EVENT      what to sample: cpu-clock (default), cycles, page-faults, ...;\n"
-	"                         'help' lists them\n"
+	"  -e, --event EVENT      what to sample: cpu-clock (default), cycles, page-faults, ...,\n"
+	"                         SYSTEM:NAME (a tracepoint); EVENT@N: every Nth; given again:\n"
+	"                         beside the others, with samples of its own; 'help' lists them\n"
 	"      --period N         a sample every N events, instead of --freq\n"
 	"      --counters TIME    how often counters are read (default 1s)\n"
 	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
@@ -115,6 +116,18 @@ static int parse_user(const char *name, struct record_options *o)
 	return 0;
 }
 
+static int add_event(struct record_options *o, const char *event)
+{
+	if (!o->event) {
+		o->event = event;
+		return 0;
+	}
+	if (o->n_more_events == MAX_MORE_EVENTS)
+		return bad("--event", event, "that is one too many: 8 at most");
+	o->more_events[o->n_more_events++] = event;
+	return 0;
+}
+
 static int parse_option(int c, char *arg, struct record_options *o)
 {
 	uint64_t n;
@@ -150,8 +163,7 @@ static int parse_option(int c, char *arg, struct record_options *o)
 			return bad("--period", arg, "want a number of events");
 		return 0;
 	case 'e':
-		o->event = arg;
-		return 0;
+		return add_event(o, arg);
 	case OPT_COUNTERS:
 		if (text_duration_ns(arg, 3600000000000ull, &n) < 0 || n < 10000000)
 			return bad("--counters", arg, "want 10ms to 1h");

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAX_NAMES 32
-#define MAX_PIDS  64
+#define MAX_NAMES	32
+#define MAX_PIDS	64
+#define MAX_MORE_EVENTS 7
 
 struct record_options {
 	uint64_t duration_ns; /* 0: until Ctrl-C or the command's end */
@@ -17,6 +18,8 @@ struct record_options {
 	bool quiet;
 	bool whole_machine; /* -a: also with a command */
 	const char *event;
+	const char *more_events[MAX_MORE_EVENTS];
+	size_t n_more_events;
 	uint32_t freq_hz; /* 0: default */
 	uint64_t period;
 	char *sources[MAX_NAMES], *without[MAX_NAMES];
@@ -30,7 +33,7 @@ struct record_options {
 	uint32_t counters_interval_ms; /* 0: default */
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
-	char **command;		       /* NULL: none; into argv */
+	char **command; /* NULL: none; into argv */
 };
 
 /*

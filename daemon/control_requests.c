@@ -129,6 +129,19 @@ static int choose_sampling(const StartRequest *req, struct trace_config *config,
 		return -EINVAL;
 	}
 	strcpy(config->event, event);
+	if (req->n_more_events >= TRACE_MAX_EVENTS) {
+		snprintf(why, why_size, "at most %d events", TRACE_MAX_EVENTS);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < req->n_more_events; i++) {
+		if (strlen(req->more_events[i]) >= TRACE_EVENT_LEN) {
+			snprintf(why, why_size, "the name of an event has at most %d bytes",
+				 TRACE_EVENT_LEN - 1);
+			return -EINVAL;
+		}
+		strcpy(config->more_events[i], req->more_events[i]);
+	}
+	config->n_more_events = (unsigned)req->n_more_events;
 	config->must_sample = req->event || req->has_freq_hz || req->has_period || req->n_sources;
 	config->period = req->has_period ? req->period : 0;
 	config->freq_hz = req->has_freq_hz ? req->freq_hz : DEFAULT_FREQ_HZ;

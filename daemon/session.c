@@ -162,11 +162,16 @@ static int new_encoders(struct session *s)
 
 static void plan_sampling(struct session *s)
 {
+	int cpu = collector_index(collector_by_name("cpu"));
 	struct cpu_sampling plan;
-	int i = collector_index(collector_by_name("cpu"));
+	size_t len = 0;
 
-	if (i >= 0 && s->sources[i].on && cpu_sampling_plan(&s->config, &plan) == 0)
-		snprintf(s->sampling, sizeof(s->sampling), "%s", plan.name);
+	if (cpu < 0 || !s->sources[cpu].on)
+		return;
+	for (unsigned i = 0; i < cpu_sampling_count(&s->config) && len < sizeof(s->sampling); i++)
+		if (cpu_sampling_plan(&s->config, i, &plan) == 0)
+			len += (size_t)snprintf(s->sampling + len, sizeof(s->sampling) - len,
+						"%s%s", i ? ", " : "", plan.name);
 }
 
 int session_start(const struct session_env *env, struct trace_config *config, char why[WHY_LEN],

@@ -39,7 +39,7 @@ struct session {
 	bool told_unfinished; /* what goes on at the end */
 	bool is_written;      /* all events, at the end */
 	bool done;
-	char sampling[128];
+	char sampling[512];
 
 	struct lines_query *lines; /* at the end; NULL: nothing is asked */
 	uint64_t lines_until_ns;

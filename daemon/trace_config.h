@@ -13,13 +13,16 @@
 
 #define TRACE_COMM_GLOB_LEN 64
 #define TRACE_EVENT_LEN	    64
+#define TRACE_MAX_EVENTS    8
 #define TRACE_MAX_PIDS	    64
 
 struct trace_config {
 	uint32_t sources; /* bit i: collectors[i] is wanted */
 
 	/* CPU samples */
-	char event[TRACE_EVENT_LEN]; /* "cpu-clock", "cycles", ... */
+	char event[TRACE_EVENT_LEN]; /* "cpu-clock", "cycles", "page-faults@100", ... */
+	unsigned n_more_events;	     /* each with samples of its own */
+	char more_events[TRACE_MAX_EVENTS - 1][TRACE_EVENT_LEN];
 	uint32_t freq_hz;	     /* 0: `period` was given */
 	uint64_t period;	     /* in units of the event; 0: from freq_hz */
 	bool must_sample;	     /* asked for by name: without it there is no recording */

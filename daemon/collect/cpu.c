@@ -2,19 +2,16 @@
 /*
  * cpu.c - stack samples of whatever runs.
  *
- * BPF side: bpf/cpu.bpf.c. Each session has perf events of its own, one per
- * CPU, with the session's slot as attach cookie: two sessions on one thread
- * see exactly their own samples. Always a fixed period; the kernel's freq mode
- * samples idle machines too often. Packets: StackSample, made in cpu_encode.c.
+ * BPF side: bpf/cpu.bpf.c. Each session has perf events of its own
+ * (sampler.c), with the session's slot in the attach cookie: two sessions on one
+ * thread see exactly their own samples. Packets: StackSample, made in
+ * cpu_encode.c.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bpf_load.h"
 #include "bpf_ring.h"
@@ -22,26 +19,14 @@
 #include "collector.h"
 #include "cpu.skel.h"
 #include "cpu_encode.h"
-#include "cpus.h"
 #include "interp/interpreter.h"
-#include "io.h"
 #include "log.h"
-#include "text.h"
+#include "sampler.h"
 #include "unwind/unwinder.h"
-
-struct cpu_event {
-	struct bpf_link *link; /* owns the perf event; NULL: CPU is offline */
-	int fd;		       /* the link's, to read the count */
-	uint64_t count;	       /* when last read */
-};
-
-struct sampler { /* of one session */
-	struct cpu_sampling sampling;
-	struct cpu_event events[MAX_CPUS];
-};
 
 struct cpu {
 	struct cpu_bpf *skel;
+	struct cpu_bpf *tracepoints; /* NULL: nobody has asked */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct sampler *samplers[EVENT_MAX_STREAMS];
@@ -56,6 +41,7 @@ static void cpu_stop(void *state)
 	if (!c)
 		return;
 	bpf_ring_free(c->ring);
+	cpu_bpf__destroy(c->tracepoints);
 	cpu_bpf__destroy(c->skel);
 	if (c->has_unwinder)
 		unwinder_release(c->env.unwinder);
@@ -109,6 +95,7 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = -errno;
 		goto fail;
 	}
+	bpf_program__set_autoload(c->skel->progs.on_tracepoint, false);
 	r = bpf_ring_resize(c->skel->obj, env->ring_bytes);
 	if (r == 0)
 		r = prepare_walks(c);
@@ -161,149 +148,78 @@ static void cpu_exclude(void *state, const uint32_t *tgids, size_t n)
 		c->skel->bss->own_tgids[i] = i < n ? tgids[i] : 0;
 }
 
-/* ---- a session's events ---- */
-
-static void event_close(struct cpu_event *ev)
-{
-	bpf_link__destroy(ev->link);
-	*ev = (struct cpu_event){ .fd = -1 };
-}
-
-static int event_open(struct cpu *c, const struct cpu_sampling *sampling, unsigned cpu,
-		      unsigned slot, struct cpu_event *ret)
-{
-	DECLARE_LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = slot);
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = sampling->spec.type,
-		.config = sampling->spec.config,
-		.sample_period = sampling->period,
-		.disabled = 1, /* until the program is attached */
-	};
-	struct bpf_link *link;
-	int fd, r;
-
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	link = bpf_program__attach_perf_event_opts(c->skel->progs.on_overflow, fd, &opts);
-	if (!link) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	*ret = (struct cpu_event){ .link = link, .fd = fd };
-	return 0;
-}
-
 static void cpu_session_close(void *state, unsigned slot)
 {
 	struct cpu *c = state;
-	struct sampler *s = c->samplers[slot];
 
-	if (!s)
-		return;
-	for (unsigned i = 0; i < MAX_CPUS; i++)
-		event_close(&s->events[i]);
-	free(s);
+	sampler_free(c->samplers[slot]);
 	c->samplers[slot] = NULL;
 }
 
-/* Opens what is not open on the CPUs that are online. Returns the number open, or -errno. */
-static int open_events(struct cpu *c, struct sampler *s, unsigned slot)
+/*
+ * The program for tracepoints is as large as the other one, and seldom wanted:
+ * it comes in a second object with the same maps.
+ */
+static int load_tracepoint_program(struct cpu *c)
 {
-	bool online[MAX_CPUS];
-	int n = 0, r;
+	struct cpu_bpf *skel;
+	struct bpf_map *map;
+	int r = 0;
 
-	r = cpus_online(online);
-	if (r < 0)
-		return r;
-	for (unsigned i = 0; i < MAX_CPUS; i++) {
-		if (!online[i]) {
-			event_close(&s->events[i]);
-			continue;
-		}
-		if (!s->events[i].link) {
-			r = event_open(c, &s->sampling, i, slot, &s->events[i]);
-			if (r == -ENODEV) /* went offline just now */
-				continue;
-			if (r < 0)
-				return r;
-		}
-		n++;
+	if (c->tracepoints)
+		return 0;
+	skel = cpu_bpf__open();
+	if (!skel)
+		return -errno;
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		int fd = bpf_object__find_map_fd_by_name(c->skel->obj, bpf_map__name(map));
+
+		if (r == 0)
+			r = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
 	}
-	return n;
+	bpf_program__set_autoload(skel->progs.on_overflow, false);
+	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
+	if (r == 0)
+		r = cpu_bpf__load(skel);
+	if (r < 0) {
+		cpu_bpf__destroy(skel);
+		return r;
+	}
+	c->tracepoints = skel;
+	return 0;
 }
 
-static void explain_event(int err, const struct trace_config *config, char why[WHY_LEN])
+static bool wants_tracepoints(const struct trace_config *config)
 {
-	if (err == -ENOENT || err == -EOPNOTSUPP || err == -ENODEV)
-		snprintf(why, WHY_LEN,
-			 "this machine has no hardware counter for '%.40s' (a virtual machine "
-			 "often has none): use --event cpu-clock",
-			 config->event);
-	else if (err == -EINVAL)
-		snprintf(why, WHY_LEN, "the kernel does not take event '%.40s' with this period",
-			 config->event);
-	else
-		bpf_load_explain(err, "perf_event_open", why, WHY_LEN);
+	struct cpu_sampling plan;
+
+	for (unsigned i = 0; i < cpu_sampling_count(config); i++)
+		if (cpu_sampling_plan(config, i, &plan) == 0 &&
+		    plan.spec.type == PERF_TYPE_TRACEPOINT)
+			return true;
+	return false;
 }
 
 static int cpu_session_open(void *state, const struct trace_config *config, unsigned slot,
 			    char why[WHY_LEN])
 {
 	struct cpu *c = state;
-	struct sampler *s;
+	struct sampler_programs programs = {
+		.on_overflow = c->skel->progs.on_overflow,
+		.tracepoint_periods = (uint64_t *)c->skel->bss->tracepoint_periods,
+	};
 	int r;
 
-	/* The kernel would take it and then leave samples out, without a word. */
-	if (!config->period && config->freq_hz > perf_event_max_rate()) {
-		snprintf(why, WHY_LEN,
-			 "%u Hz is above this kernel's limit of %u: lower --freq or raise "
-			 "kernel.perf_event_max_sample_rate",
-			 config->freq_hz, perf_event_max_rate());
-		return -ERANGE;
+	if (wants_tracepoints(config)) {
+		r = load_tracepoint_program(c);
+		if (r < 0) {
+			bpf_load_explain(r, "BPF program for tracepoints", why, WHY_LEN);
+			return r;
+		}
+		programs.on_tracepoint = c->tracepoints->progs.on_tracepoint;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	for (unsigned i = 0; i < MAX_CPUS; i++)
-		s->events[i].fd = -1;
-	c->samplers[slot] = s;
-	r = cpu_sampling_plan(config, &s->sampling);
-	if (r < 0) {
-		snprintf(why, WHY_LEN,
-			 "there is no event '%.40s': see tracectl record --event help",
-			 config->event);
-		goto fail;
-	}
-	r = open_events(c, s, slot);
-	if (r < 0) {
-		explain_event(r, config, why);
-		goto fail;
-	}
-	return 0;
-
-fail:
-	cpu_session_close(c, slot);
-	return r;
-}
-
-/*
- * A CPU that goes offline, and every CPU but one in a suspend, silently kills
- * the events on it: no error, no hangup, the count just stands still. A clock
- * that stands still is such a one.
- */
-static bool has_died(struct cpu_event *ev, const struct cpu_sampling *sampling)
-{
-	bool is_clock = sampling->spec.type == PERF_TYPE_SOFTWARE &&
-			sampling->spec.config == PERF_COUNT_SW_CPU_CLOCK;
-	uint64_t count, before = ev->count;
-
-	if (!is_clock || read(ev->fd, &count, sizeof(count)) != sizeof(count))
-		return false;
-	ev->count = count;
-	return before != 0 && count == before;
+	return sampler_new(&programs, config, slot, why, &c->samplers[slot]);
 }
 
 static void cpu_tick(void *state, uint64_t now_ns)
@@ -315,21 +231,9 @@ static void cpu_tick(void *state, uint64_t now_ns)
 
 	(void)now_ns;
 	c->asleep_ns = asleep;
-	for (unsigned slot = 0; slot < EVENT_MAX_STREAMS; slot++) {
-		struct sampler *s = c->samplers[slot];
-		int r;
-
-		if (!s)
-			continue;
-		for (unsigned i = 0; i < MAX_CPUS; i++)
-			if (s->events[i].link && (woke_up || has_died(&s->events[i], &s->sampling)))
-				event_close(&s->events[i]);
-		r = open_events(c, s, slot);
-		if (r < 0)
-			log_warn(
-				"cpu: cannot reopen events after a CPU came back: %s, trying again",
-				strerror(-r));
-	}
+	for (unsigned slot = 0; slot < EVENT_MAX_STREAMS; slot++)
+		if (c->samplers[slot])
+			sampler_tick(c->samplers[slot], woke_up);
 }
 
 const struct collector cpu_collector = {

@@ -8,13 +8,15 @@
 
 /* What is really sampled: the event and its period, and how a person would call it. */
 struct cpu_sampling {
+	char event[TRACE_EVENT_LEN]; /* without "@PERIOD" */
 	struct perf_event_spec spec;
 	uint64_t period;
 	char name[96]; /* "cpu-clock 999 Hz" */
 };
 
-/* From the wishes of a session; -ENOENT: no such event. */
-int cpu_sampling_plan(const struct trace_config *config, struct cpu_sampling *ret);
+/* How many events a session samples, and each of them; -ENOENT: no such event. */
+unsigned cpu_sampling_count(const struct trace_config *config);
+int cpu_sampling_plan(const struct trace_config *config, unsigned i, struct cpu_sampling *ret);
 
 bool cpu_sample_valid(const struct event_hdr *ev, size_t len);
 int cpu_encoder_new(const struct encoder_env *env, void **ret_encoder);

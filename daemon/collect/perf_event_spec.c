@@ -89,6 +89,27 @@ static int parse_raw(const char *name, struct perf_event_spec *ret)
 	return 0;
 }
 
+/* "sched:sched_switch". Its number is looked up when it is opened. */
+static int parse_tracepoint(const char *name, struct perf_event_spec *ret)
+{
+	const char *colon = strchr(name, ':');
+
+	if (colon == name || !colon[1] || strchr(colon + 1, ':'))
+		return -ENOENT;
+	/* "cycles:u" is no tracepoint; modifiers are not known here. */
+	for (size_t i = 0; i < N_SPECS; i++)
+		if (strncmp(specs[i].name, name, (size_t)(colon - name)) == 0 &&
+		    specs[i].name[colon - name] == '\0')
+			return -ENOENT;
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-' && c != colon)
+			return -ENOENT;
+	*ret = (struct perf_event_spec){
+		.name = NULL, .type = PERF_TYPE_TRACEPOINT, .unit = UNIT_COUNT, .default_period = 1
+	};
+	return 0;
+}
+
 int perf_event_parse(const char *name, struct perf_event_spec *ret)
 {
 	for (size_t i = 0; i < N_SPECS; i++) {
@@ -97,7 +118,7 @@ int perf_event_parse(const char *name, struct perf_event_spec *ret)
 			return 0;
 		}
 	}
-	return parse_raw(name, ret);
+	return strchr(name, ':') ? parse_tracepoint(name, ret) : parse_raw(name, ret);
 }
 
 uint64_t perf_event_period(const struct perf_event_spec *spec, uint32_t freq_hz, uint64_t cpu_hz)

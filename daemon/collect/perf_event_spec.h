@@ -21,8 +21,9 @@ struct perf_event_spec {
 };
 
 /*
- * "cpu-clock", "cycles", "page-faults", ... or "rHEX" for a raw event of the
- * CPU's PMU. -ENOENT: no such name.
+ * "cpu-clock", "cycles", "page-faults", ..., "rHEX" for a raw event of the CPU's
+ * PMU, or "SYSTEM:NAME" for a tracepoint, whose `config` is then still to be
+ * found (tracefs.h). -ENOENT: no such name.
  */
 int perf_event_parse(const char *name, struct perf_event_spec *ret);
 

@@ -68,6 +68,28 @@ switches() {
 check "context-switches: those of a command" switches
 check "--period 3: every third" record -e context-switches --period 3 -d 500ms -s cpu
 check "each stands for three" only 7 3
+# 30 forks of one shell; those who it has forked do not fork.
+FORKS='i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i + 1)); done; :'
+samples_of() { # EVENT: how many
+	cut -f 6 samples | grep -cFx -- "$1"
+}
+check "a tracepoint: each time" record -s cpu -e sched:sched_process_fork -- sh -c "$FORKS"
+check "has as many samples as there were" [ "$(samples_of 'sched:sched_process_fork every 1')" = 30 ]
+check "with a period" record -s cpu -e sched:sched_process_fork@10 -- sh -c "$FORKS"
+check "has fewer, that stand for more" only 7 10
+check "several events in one recording" record -s cpu -e cpu-clock -e page-faults -e sched:sched_process_fork \
+	-e context-switches@2 -- sh -c "$FORKS; $FORKS; $FORKS"
+each_has() {
+	[ "$(samples_of 'sched:sched_process_fork every 1')" = 90 ] &&
+		[ "$(samples_of 'page-faults every 1')" -gt 90 ] && [ "$(samples_of 'cpu-clock 999 Hz')" -gt 0 ]
+}
+check "each has its samples" each_has
+check "and nothing else" only 6 'cpu-clock 999 Hz' 'page-faults every 1' 'sched:sched_process_fork every 1' \
+	'context-switches every 2'
+check "a tracepoint that does not exist is refused, and where to look" gives 1 \
+	"cpu: this kernel has no tracepoint 'sched:nosuch': see /sys/kernel/tracing/available_events" \
+	"$O/tracectl" --socket "$SOCKET" record -e sched:nosuch -d 300ms -f -o none
+check "so is one event too many" gives 2 "8 at most" "$O/tracectl" record -e a -e a -e a -e a -e a -e a -e a -e a -e a
 task_clock() {
 	record -e task-clock -d 500ms -s cpu && [ -s samples ] && only 6 'task-clock 999 Hz'
 }

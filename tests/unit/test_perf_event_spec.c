@@ -29,6 +29,40 @@ START_TEST(every_name_is_found_and_means_one_event)
 }
 END_TEST
 
+START_TEST(a_tracepoint_is_a_system_and_a_name)
+{
+	static const char *const bad[] = { ":", "sched:", ":x", "a:b:c", "sched:../id", "a b:c",
+					   "page-faults:u" };
+	struct perf_event_spec spec;
+
+	ck_assert_int_eq(perf_event_parse("sched:sched_switch", &spec), 0);
+	ck_assert_uint_eq(spec.type, PERF_TYPE_TRACEPOINT);
+	ck_assert_uint_eq(spec.default_period, 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert_msg(perf_event_parse(bad[i], &spec) == -ENOENT, "%s", bad[i]);
+}
+END_TEST
+
+START_TEST(a_period_may_follow_the_event)
+{
+	struct trace_config config = { .freq_hz = 999, .n_more_events = 2 };
+	struct cpu_sampling s;
+
+	strcpy(config.event, "page-faults@100");
+	strcpy(config.more_events[0], "sched:sched_switch@7");
+	strcpy(config.more_events[1], "page-faults@0");
+	ck_assert_uint_eq(cpu_sampling_count(&config), 3);
+	ck_assert_int_eq(cpu_sampling_plan(&config, 0, &s), 0);
+	ck_assert_uint_eq(s.period, 100);
+	ck_assert_str_eq(s.event, "page-faults");
+	ck_assert_str_eq(s.name, "page-faults every 100");
+	ck_assert_int_eq(cpu_sampling_plan(&config, 1, &s), 0);
+	ck_assert_uint_eq(s.period, 7);
+	ck_assert_str_eq(s.event, "sched:sched_switch");
+	ck_assert_int_eq(cpu_sampling_plan(&config, 2, &s), -ENOENT);
+}
+END_TEST
+
 START_TEST(a_raw_event_is_an_r_and_hex_digits)
 {
 	static const char *const bad[] = { "",	   "r",	  "cpu", "cycles:u", "rxyz",
@@ -80,7 +114,7 @@ static struct cpu_sampling plan(const char *event, uint32_t freq_hz, uint64_t p)
 	struct cpu_sampling s;
 
 	strcpy(config.event, event);
-	ck_assert_int_eq(cpu_sampling_plan(&config, &s), 0);
+	ck_assert_int_eq(cpu_sampling_plan(&config, 0, &s), 0);
 	return s;
 }
 
@@ -102,7 +136,7 @@ START_TEST(a_plan_says_what_is_really_sampled)
 	ck_assert_str_eq(s.name, "cpu-clock every 10000");
 	s = plan("cpu-clock", 100000, 0);
 	ck_assert_uint_eq(s.period, 10000);
-	ck_assert_int_eq(cpu_sampling_plan(&config, &s), -ENOENT);
+	ck_assert_int_eq(cpu_sampling_plan(&config, 0, &s), -ENOENT);
 }
 END_TEST
 
@@ -114,6 +148,8 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tc, every_name_is_found_and_means_one_event);
+	tcase_add_test(tc, a_tracepoint_is_a_system_and_a_name);
+	tcase_add_test(tc, a_period_may_follow_the_event);
 	tcase_add_test(tc, a_raw_event_is_an_r_and_hex_digits);
 	tcase_add_test(tc, a_frequency_becomes_a_fixed_period);
 	tcase_add_test(tc, no_event_is_sampled_at_every_cycle_for_want_of_knowledge);

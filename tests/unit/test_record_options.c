@@ -78,6 +78,17 @@ START_TEST(every_option_is_taken)
 }
 END_TEST
 
+START_TEST(the_first_event_is_the_main_one_and_eight_are_the_most)
+{
+	ck_assert_int_eq(parse("-e cycles -e page-faults@10 -e sched:sched_switch"), 0);
+	ck_assert_str_eq(o.event, "cycles");
+	ck_assert_uint_eq(o.n_more_events, 2);
+	ck_assert_str_eq(o.more_events[1], "sched:sched_switch");
+	ck_assert_int_eq(parse("-e a -e a -e a -e a -e a -e a -e a -e a"), 0);
+	ck_assert_int_ne(parse("-e a -e a -e a -e a -e a -e a -e a -e a -e a"), 0);
+}
+END_TEST
+
 START_TEST(options_end_at_the_command)
 {
 	ck_assert_int_eq(parse("-q -- sleep -d 5"), 0);
@@ -185,6 +196,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, no_options_are_all_defaults);
 	tcase_add_test(tc, every_option_is_taken);
+	tcase_add_test(tc, the_first_event_is_the_main_one_and_eight_are_the_most);
 	tcase_add_test(tc, options_end_at_the_command);
 	tcase_add_test(tc, lists_may_be_given_in_parts);
 	tcase_add_test(tc, what_is_out_of_bounds_is_refused);

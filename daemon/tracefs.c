@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tracefs.c - the kernel's list of tracepoints. */
+#include "tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "text.h"
+
+/* A mount of our own, that nobody else sees and that goes with its descriptor. */
+static int mount_own(void)
+{
+	int fs, fd = -1, err;
+
+	fs = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+	if (fs < 0)
+		return -errno;
+	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC,
+				  MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSUID);
+	err = errno;
+	close(fs);
+	return fd < 0 ? -err : fd;
+}
+
+static int open_events(void)
+{
+	static const char *const places[] = { "/sys/kernel/tracing/events",
+					      "/sys/kernel/debug/tracing/events" };
+	int root, fd, r;
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	root = mount_own();
+	if (root < 0)
+		return root == -ENODEV ? -ENOENT : root;
+	fd = openat(root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = fd < 0 ? -errno : fd;
+	close(root);
+	return r;
+}
+
+int tracefs_event_id(const char *system, const char *name, uint64_t *ret)
+{
+	char path[256], text[32];
+	int events, fd, r;
+	ssize_t n;
+
+	if (snprintf(path, sizeof(path), "%s/%s/id", system, name) >= (int)sizeof(path) ||
+	    strchr(system, '/') || strchr(name, '/') || system[0] == '.' || name[0] == '.')
+		return -ENOENT;
+	events = open_events();
+	if (events < 0)
+		return events;
+	fd = openat(events, path, O_RDONLY | O_CLOEXEC);
+	r = fd < 0 ? -errno : 0;
+	close(events);
+	if (r < 0)
+		return r;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -ENOENT;
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text_u64(text, 0, UINT32_MAX, ret) < 0 ? -ENOENT : 0;
+}
