@@ -66,8 +66,10 @@ function outer(ms) {
 }
 outer(+process.argv[2]);
 JS
+	cd "$T/dumps" || exit 1 # it leaves a log where it runs
 	run node node --perf-basic-prof "$T/burn.js" $((ms * 2))
-	(cd "$T/dumps" && run node-dump node --perf-prof "$T/burn.js" "$ms")
+	run node-dump node --perf-prof "$T/burn.js" "$ms"
+	cd "$SRC" || exit 1
 fi
 if wanted java && command -v jcmd >/dev/null; then
 	cat >"$T/Burn.java" <<'JAVA'
