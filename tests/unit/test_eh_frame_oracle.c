@@ -18,9 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
 #include "unwind/unwind_table.h"
@@ -318,6 +321,13 @@ static enum step our_step(const struct compare *c, const struct unwind_rule *r, 
 
 /* ---- the comparison ---- */
 
+/* Check's own macros write to a file each time: too much for millions. */
+#define REQUIRE(condition, ...)                    \
+	do {                                       \
+		if (!(condition))                  \
+			ck_abort_msg(__VA_ARGS__); \
+	} while (0)
+
 static bool is_entry(const struct compare *c, uint64_t vaddr)
 {
 	return vaddr >= c->entry && vaddr < c->entry + 256;
@@ -326,20 +336,24 @@ static bool is_entry(const struct compare *c, uint64_t vaddr)
 static void compare_callers(struct compare *c, uint64_t vaddr, const struct caller *ours,
 			    const struct caller *dw)
 {
-#define SAME(what)                                                                           \
-	ck_assert_msg(ours->what == dw->what,                                                \
-		      "%s at 0x%" PRIx64 ": " #what " is 0x%" PRIx64 ", libdw's 0x%" PRIx64, \
-		      c->path, vaddr, (uint64_t)ours->what, (uint64_t)dw->what)
+#define SAME(what)                                                                              \
+	REQUIRE(ours->what == dw->what,                                                         \
+		"%s at 0x%" PRIx64 ": " #what " is 0x%" PRIx64 ", libdw's 0x%" PRIx64, c->path, \
+		vaddr, (uint64_t)ours->what, (uint64_t)dw->what)
 	SAME(is_signal);
 	SAME(is_end);
 	if (ours->is_signal || ours->is_end)
 		return;
 	SAME(cfa);
 	SAME(ra);
-	if (ours->has_fp)
-		SAME(has_fp), SAME(fp);
-	if (ours->has_bx)
-		SAME(has_bx), SAME(bx);
+	if (ours->has_fp) {
+		SAME(has_fp);
+		SAME(fp);
+	}
+	if (ours->has_bx) {
+		SAME(has_bx);
+		SAME(bx);
+	}
 	if ((!ours->has_fp && dw->has_fp) || (!ours->has_bx && dw->has_bx))
 		c->n_unable++;
 #undef SAME
@@ -361,8 +375,8 @@ static uint64_t compare_at(struct compare *c, uint64_t vaddr, uint64_t end,
 		if (ours.is_end && is_entry(c, vaddr))
 			return end;
 		c->n_padding_run++;
-		ck_assert_msg(c->n_padding_run < 64, "%s at 0x%" PRIx64 ": libdw has no rule",
-			      c->path, vaddr);
+		REQUIRE(c->n_padding_run < 64, "%s at 0x%" PRIx64 ": libdw has no rule", c->path,
+			vaddr);
 		return vaddr + 1;
 	}
 	c->n_padding_run = 0;
@@ -371,8 +385,7 @@ static uint64_t compare_at(struct compare *c, uint64_t vaddr, uint64_t end,
 	else if (our == STEP_OK && their == STEP_OK)
 		compare_callers(c, vaddr, &ours, &dw);
 	else
-		ck_assert_msg(our == their, "%s at 0x%" PRIx64 ": only libdw has a rule", c->path,
-			      vaddr);
+		REQUIRE(our == their, "%s at 0x%" PRIx64 ": only libdw has a rule", c->path, vaddr);
 	return same_to < end && same_to > vaddr ? same_to : end;
 }
 
@@ -397,12 +410,12 @@ static void compare_rows_at(struct compare *c, uint64_t offset, uint64_t end,
 {
 	size_t n;
 
-	ck_assert_int_eq(elf_getphdrnum(c->elf, &n), 0);
+	REQUIRE(elf_getphdrnum(c->elf, &n) == 0, "%s: no headers", c->path);
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr ph;
 		uint64_t from, to;
 
-		ck_assert_ptr_nonnull(gelf_getphdr(c->elf, (int)i, &ph));
+		REQUIRE(gelf_getphdr(c->elf, (int)i, &ph), "%s: no header", c->path);
 		if (ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
 			continue;
 		from = offset > ph.p_offset ? offset : ph.p_offset;
@@ -413,12 +426,11 @@ static void compare_rows_at(struct compare *c, uint64_t offset, uint64_t end,
 	}
 }
 
-/* Every `stride`th page of the table. */
-static void compare_table(struct compare *c, uint32_t stride)
+static void compare_table(struct compare *c)
 {
 	const struct unwind_table *t = &c->table;
 
-	for (uint32_t p = 0; p < t->head.n_pages; p += stride) {
+	for (uint32_t p = 0; p < t->head.n_pages; p++) {
 		uint64_t base = (t->head.first_page + p) << UNWIND_PAGE_SHIFT;
 
 		c->n_padding_run = 0;
@@ -429,12 +441,15 @@ static void compare_table(struct compare *c, uint32_t stride)
 			if (i + 1 < t->pages[p + 1])
 				end = UNWIND_ROW_OFFSET(t->rows[i + 1]);
 			unwind_table_find(t, base + UNWIND_ROW_OFFSET(t->rows[i]), &rule);
-			ck_assert_mem_eq(&rule, &t->rules[UNWIND_ROW_RULE(t->rows[i])],
-					 sizeof(rule));
+			REQUIRE(memcmp(&rule, &t->rules[UNWIND_ROW_RULE(t->rows[i])],
+				       sizeof(rule)) == 0,
+				"%s: row %u is not found", c->path, i);
 			compare_rows_at(c, base + UNWIND_ROW_OFFSET(t->rows[i]), base + end, &rule);
 		}
 	}
 }
+
+static uint32_t last_flags; /* of the table that was compared last */
 
 static void make_frame(struct frame *f)
 {
@@ -443,7 +458,7 @@ static void make_frame(struct frame *f)
 }
 
 /* False: not there, or no ELF file of this machine. */
-static bool compare_file(const char *path, uint32_t stride)
+static bool compare_file(const char *path)
 {
 	struct compare c = { .path = path, .m = cfi_machine_native() };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -464,6 +479,8 @@ static bool compare_file(const char *path, uint32_t stride)
 	ck_assert_msg(!(c.table.head.flags & (UNWIND_TABLE_CUT | UNWIND_TABLE_DAMAGED)),
 		      "%s: flags %u", path, c.table.head.flags);
 
+	last_flags = c.table.head.flags;
+
 	c.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
 	ck_assert_ptr_nonnull(gelf_getehdr(c.elf, &eh));
 	c.entry = eh.e_entry;
@@ -471,7 +488,7 @@ static bool compare_file(const char *path, uint32_t stride)
 	c.dwarf = dwarf_begin_elf(c.elf, DWARF_C_READ, NULL);
 	c.debug = c.dwarf ? dwarf_getcfi(c.dwarf) : NULL;
 	make_frame(&c.frame);
-	compare_table(&c, stride);
+	compare_table(&c);
 	printf("%s: %u pieces, %u rows, %u rules; %" PRIu64 " rows at %" PRIu64
 	       " places compared, %" PRIu64 " beyond a rule\n",
 	       path, c.table.head.n_fdes, c.table.head.n_rows, c.table.head.n_rules, c.n_rows,
@@ -524,16 +541,6 @@ static bool is_again(const char *path, const char *before)
 	       a.st_dev == b.st_dev;
 }
 
-/* Of larger ones only some pages: the whole takes seconds. ORACLE_ALL=1 in the environment: all. */
-static uint32_t stride_of(const char *path)
-{
-	struct stat st;
-
-	if (getenv("ORACLE_ALL") || stat(path, &st) < 0 || st.st_size < (16 << 20))
-		return 1;
-	return 31;
-}
-
 START_TEST(rules_are_those_of_libdw)
 {
 	bool is_needed = strstr(programs[_i], "self") || strstr(programs[_i], "/ld-") ||
@@ -547,13 +554,106 @@ START_TEST(rules_are_those_of_libdw)
 			const char *path = found.gl_pathv[i];
 
 			if (!is_again(path, before))
-				n += compare_file(path, stride_of(path));
+				n += compare_file(path);
 			before = path;
 		}
 		globfree(&found);
 	}
 	if (is_needed)
 		ck_assert_uint_gt(n, 0);
+}
+END_TEST
+
+/* ---- files that have to be made first ---- */
+
+static int memfd_of(const void *bytes, size_t len, char path[64])
+{
+	int fd = memfd_create("file", MFD_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, bytes, len), (ssize_t)len);
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+START_TEST(rules_of_the_vdso_are_those_of_libdw)
+{
+	const uint8_t *vdso = (const uint8_t *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *eh = (const Elf64_Ehdr *)vdso;
+	char path[64];
+	int fd;
+
+	if (!vdso || eh->e_ident[EI_CLASS] != ELFCLASS64)
+		return;
+	/* Its section headers are the last of it. */
+	fd = memfd_of(vdso, eh->e_shoff + (size_t)eh->e_shnum * eh->e_shentsize, path);
+	ck_assert(compare_file(path));
+	close(fd);
+}
+END_TEST
+
+/* Without exceptions compilers leave descriptions to the debugger, in .debug_frame. */
+START_TEST(rules_of_debug_frame_are_those_of_libdw)
+{
+	static const char *const flags[] = {
+		"-O2 -gz=none",
+		"-O2 -gz=zlib",
+		"-O0 -gdwarf-4 -gz=none",
+		"-O2 -gdwarf-3 -gz=zlib-gnu -fomit-frame-pointer",
+	};
+	static const char source[] =
+		"#include <alloca.h>\n#include <stdlib.h>\n#include <string.h>\n"
+		"int leaf(int x) { return x * 3; }\n"
+		"int calls(int x) { return abs(leaf(x)) + 1; }\n"
+		"int moves(int n) { char *p = alloca(n); memset(p, n, n); return p[n / 2] + "
+		"calls(n); }\n"
+		"int aligns(int n) { __attribute__((aligned(64))) char b[256]; memset(b, n, 256);\n"
+		"	return b[n & 255] + moves(n); }\n"
+		"int recurses(int n) { return n ? recurses(n - 1) * calls(n) + aligns(n) : 1; }\n"
+		"int main(int argc, char **argv) { (void)argv; return recurses(argc) & 1; }\n";
+	char dir[] = "/tmp/eh-frame-XXXXXX", path[64], command[256];
+	FILE *f;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/a.c", dir);
+	f = fopen(path, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(source, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+	snprintf(command, sizeof(command),
+		 "cc -g %s -fno-asynchronous-unwind-tables -fno-unwind-tables -o %s/a %s",
+		 flags[_i], dir, path);
+	ck_assert_int_eq(system(command), 0);
+	snprintf(path, sizeof(path), "%s/a", dir);
+	ck_assert(compare_file(path));
+	ck_assert_uint_ne(last_flags & UNWIND_TABLE_DEBUG_FRAME, 0);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(a_table_is_the_same_without_section_headers)
+{
+	struct buf file = { 0 };
+	void *with, *without;
+	size_t with_len, without_len;
+	char path[64];
+	Elf64_Ehdr *eh;
+	int fd;
+
+	ck_assert_int_eq(io_read_all("/bin/bash", 1u << 30, &file), 0);
+	ck_assert_int_eq(eh_frame_table_image(file.data, file.len, &with, &with_len), 0);
+	eh = (Elf64_Ehdr *)file.data;
+	eh->e_shoff = 0;
+	eh->e_shnum = 0;
+	fd = memfd_of(file.data, file.len, path);
+	ck_assert_int_eq(eh_frame_table(fd, &without, &without_len), 0);
+	ck_assert_uint_eq(with_len, without_len);
+	ck_assert_int_eq(memcmp(with, without, with_len), 0);
+	free(with);
+	free(without);
+	buf_done(&file);
+	close(fd);
 }
 END_TEST
 
@@ -568,6 +668,9 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, rules_are_those_of_libdw, 0,
 			    sizeof(programs) / sizeof(programs[0]));
+	tcase_add_test(tc, rules_of_the_vdso_are_those_of_libdw);
+	tcase_add_loop_test(tc, rules_of_debug_frame_are_those_of_libdw, 0, 4);
+	tcase_add_test(tc, a_table_is_the_same_without_section_headers);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
