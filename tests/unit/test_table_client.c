@@ -19,9 +19,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cfi_image.h"
 #include "event_loop.h"
 #include "symbolize/files_protocol.h"
 #include "symbolize/files_worker.h"
+#include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
 #include "unwind/table_client.h"
 
@@ -198,6 +200,45 @@ START_TEST(what_is_urgent_comes_first)
 }
 END_TEST
 
+/* Three million functions, each with a row inside. */
+static int open_monster(void)
+{
+	enum { N = 3000000 };
+	const struct cfi_bytes initial = CFI_BYTES(0x0c, 7, 8, 0x90, 1);
+	const struct cfi_bytes program = CFI_BYTES(0x41, 0x0e, 16);
+	struct cfi_image image = { .machine = cfi_machine_native()->elf_machine,
+				   .text_size = 16ull * N };
+	size_t cie = put_cie(&image.eh_frame, 0, 0x78, 16, initial);
+	int fd;
+
+	for (uint64_t i = 0; i < N; i++)
+		put_fde(&image.eh_frame, cie, CFI_TEXT + 16 * i, 16, program);
+	cfi_image_finish(&image);
+	fd = file_with(image.file.data, image.file.len);
+	cfi_image_done(&image);
+	return fd;
+}
+
+START_TEST(a_monster_costs_only_its_own_table)
+{
+	int monster = open_monster(), good = open_self();
+
+	submit(1, monster, false);
+	submit(2, good, false);
+	wait_for_answers(2);
+	ck_assert_int_eq(answer_of(2)->result, TABLE_OK);
+	/* Made within the worker's memory; its time may be too short on a machine that is busy. */
+	if (answer_of(1)->result != TABLE_KILLER) {
+		ck_assert_int_eq(answer_of(1)->result, TABLE_OK);
+		ck_assert_uint_ne(answer_of(1)->block->table.head.flags & UNWIND_TABLE_CUT, 0);
+		ck_assert_uint_gt(answer_of(1)->block->table.head.n_rows, 1000000);
+		ck_assert_uint_eq(table_client_restarts(client), 0);
+	}
+	close(monster);
+	close(good);
+}
+END_TEST
+
 /* ---- files that kill ---- */
 
 START_TEST(a_file_that_kills_the_worker_is_the_only_one_to_lose)
@@ -370,6 +411,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, a_table_is_that_of_the_file);
 	tcase_add_test(tc, what_is_no_program_has_no_table);
+	tcase_add_test(tc, a_monster_costs_only_its_own_table);
 	tcase_add_test(tc, what_is_urgent_comes_first);
 	tcase_add_test(tc, a_file_that_kills_the_worker_is_the_only_one_to_lose);
 	tcase_add_test(tc, a_file_at_which_the_worker_hangs_is_given_up);
