@@ -25,6 +25,7 @@ enum index_table {
 	TABLE_FUNCTIONS,     /* iid -> string */
 	TABLE_BUILD_IDS,     /* string */
 	TABLE_MAPPING_PATHS, /* string */
+	TABLE_SOURCE_PATHS,  /* string */
 	TABLE_MAPPINGS,	     /* mapping */
 	TABLE_FRAMES,	     /* frame */
 	TABLE_STACKS,	     /* stack */

@@ -11,7 +11,7 @@
 #define STACK_ENDS  "[stack ends: "
 
 #define MAX_SOURCES 256 /* sequences and counters: a session has a few */
-#define MAX_REASONS 256	 /* there are about 25 */
+#define MAX_REASONS 256 /* there are about 25 */
 
 /* In a pool: no padding. */
 struct counter {

@@ -27,7 +27,15 @@ struct frame {
 	uint32_t function; /* string or TRACE_NONE */
 	uint32_t mapping;  /* or TRACE_NONE */
 	uint32_t kind;
+	uint32_t file; /* string or TRACE_NONE */
+	uint32_t line;
 	uint32_t zero;
+};
+
+/* Of a symbol. */
+struct line {
+	uint32_t function, file; /* strings; `file` may be TRACE_NONE */
+	uint32_t line;
 };
 
 struct symbol_key {
@@ -43,10 +51,12 @@ struct range {
 struct index_stacks {
 	struct pool *mappings, *frames, *stacks, *functions;
 	struct pool *symbols;	  /* struct symbol_key */
-	struct index_list lines;  /* of symbols: strings, the innermost first */
+	struct index_list lines;  /* of symbols, the innermost first */
 	struct index_list ranges; /* of `lines`, for each symbol */
 	struct index_list chain;  /* functions of frames, the outermost first */
-	struct index_list chains; /* ranges of `chain`, for each frame */
+	struct index_list places; /* and places in them */
+	struct index_list chains; /* ranges of both, for each frame */
+	struct pool *place_ids;
 	uint32_t scratch[MAX_DEPTH];
 };
 
@@ -58,7 +68,7 @@ int index_stacks_new(struct trace_index *ix, struct index_stacks **ret)
 		return -ENOMEM;
 	if (pool_new(&ix->budget, &s->mappings) < 0 || pool_new(&ix->budget, &s->frames) < 0 ||
 	    pool_new(&ix->budget, &s->stacks) < 0 || pool_new(&ix->budget, &s->functions) < 0 ||
-	    pool_new(&ix->budget, &s->symbols) < 0) {
+	    pool_new(&ix->budget, &s->symbols) < 0 || pool_new(&ix->budget, &s->place_ids) < 0) {
 		index_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -75,9 +85,11 @@ void index_stacks_free(struct index_stacks *s)
 	pool_free(s->stacks);
 	pool_free(s->functions);
 	pool_free(s->symbols);
+	pool_free(s->place_ids);
 	free(s->lines.items);
 	free(s->ranges.items);
 	free(s->chain.items);
+	free(s->places.items);
 	free(s->chains.items);
 	free(s);
 }
@@ -128,16 +140,23 @@ static void define_frame(struct trace_index *ix, struct index_sequence *seq, con
 		.function = index_lookup(seq, TABLE_FUNCTIONS, f->function_name_id),
 		.mapping = index_lookup(seq, TABLE_MAPPINGS, f->mapping_id),
 		.kind = f->kind > 0 ? (uint32_t)f->kind : TRACE_FRAME_UNKNOWN,
+		.file = index_lookup(seq, TABLE_SOURCE_PATHS, f->source_path_iid),
+		.line = f->line_number,
 	};
 
 	index_define(ix, seq, TABLE_FRAMES, f->iid,
 		     index_pool_add(ix, ix->stacks->frames, &frame, sizeof(frame)));
 }
 
-/* A frame of which only its name is known, if that. */
-static uint32_t bare_frame(struct trace_index *ix, uint32_t function)
+/* A frame of which no address is known. */
+static uint32_t bare_frame(struct trace_index *ix, uint32_t function, uint32_t file, uint32_t line)
 {
-	struct frame frame = { .function = function, .mapping = TRACE_NONE };
+	struct frame frame = {
+		.function = function,
+		.mapping = TRACE_NONE,
+		.file = file,
+		.line = line,
+	};
 
 	return index_pool_add(ix, ix->stacks->frames, &frame, sizeof(frame));
 }
@@ -154,7 +173,7 @@ static void define_stack(struct trace_index *ix, struct index_sequence *seq, con
 	for (size_t i = 0; i < n; i++) {
 		s->scratch[i] = index_lookup(seq, TABLE_FRAMES, c->frame_ids[skip + i]);
 		if (s->scratch[i] == TRACE_NONE)
-			s->scratch[i] = bare_frame(ix, TRACE_NONE);
+			s->scratch[i] = bare_frame(ix, TRACE_NONE, TRACE_NONE, 0);
 	}
 	if (ix->error == 0)
 		index_define(ix, seq, TABLE_STACKS, c->iid,
@@ -182,6 +201,7 @@ void index_stacks_interned(struct trace_index *ix, struct index_sequence *seq,
 	define_strings(ix, seq, TABLE_FUNCTIONS, d->function_names, d->n_function_names);
 	define_strings(ix, seq, TABLE_BUILD_IDS, d->build_ids, d->n_build_ids);
 	define_strings(ix, seq, TABLE_MAPPING_PATHS, d->mapping_paths, d->n_mapping_paths);
+	define_strings(ix, seq, TABLE_SOURCE_PATHS, d->source_paths, d->n_source_paths);
 	for (size_t i = 0; i < d->n_mappings; i++)
 		define_mapping(ix, seq, d->mappings[i]);
 	for (size_t i = 0; i < d->n_frames; i++)
@@ -194,15 +214,20 @@ void index_stacks_interned(struct trace_index *ix, struct index_sequence *seq,
 
 static uint32_t inline_frame(struct trace_index *ix, const struct wire_field *frame)
 {
-	uint32_t function = TRACE_NONE;
+	uint32_t function = TRACE_NONE, file = TRACE_NONE, line = 0;
 	struct wire_field f;
 	struct wire w;
 
 	wire_init(&w, frame->data, frame->len);
-	while (wire_next(&w, &f) > 0)
+	while (wire_next(&w, &f) > 0) {
 		if (f.number == 1 && f.type == WIRE_BYTES)
 			function = index_string(ix, f.data, f.len);
-	return bare_frame(ix, function);
+		else if (f.number == 2 && f.type == WIRE_BYTES)
+			file = index_string(ix, f.data, f.len);
+		else if (f.number == 3 && f.type == WIRE_VARINT)
+			line = (uint32_t)f.value;
+	}
+	return bare_frame(ix, function, file, line);
 }
 
 uint32_t index_stacks_inline(struct trace_index *ix, const uint8_t *data, size_t len)
@@ -238,14 +263,16 @@ static void take_lines(struct trace_index *ix, uint32_t mapping, const AddressSy
 	range->start = s->lines.n;
 	for (size_t k = 0; k < a->n_lines && k < MAX_LINES; k++) {
 		const char *name = a->lines[k]->function_name;
-		uint32_t *line;
+		struct line *line;
 
 		if (!name || !name[0])
 			continue;
 		line = index_add(ix, &s->lines, sizeof(*line));
 		if (!line)
 			return;
-		*line = index_cstring(ix, name);
+		line->function = index_cstring(ix, name);
+		line->file = index_cstring(ix, a->lines[k]->source_file_name);
+		line->line = a->lines[k]->line_number;
 		range->n++;
 	}
 }
@@ -318,13 +345,20 @@ static uint32_t unnamed(struct trace_index *ix, uint32_t module)
 	return index_cstring(ix, text);
 }
 
-static void add_function(struct trace_index *ix, uint32_t name, uint32_t module, uint32_t kind)
+static void add_function(struct trace_index *ix, const struct trace_function *function,
+			 uint32_t file, uint32_t line)
 {
-	struct trace_function function = { .name = name, .module = module, .kind = kind };
-	uint32_t *item = index_add(ix, &ix->stacks->chain, sizeof(*item));
+	struct index_stacks *s = ix->stacks;
+	uint32_t *item = index_add(ix, &s->chain, sizeof(*item));
+	struct trace_place place = { .file = file, .line = line };
 
+	if (!item)
+		return;
+	*item = index_pool_add(ix, s->functions, function, sizeof(*function));
+	place.function = *item;
+	item = index_add(ix, &s->places, sizeof(*item));
 	if (item)
-		*item = index_pool_add(ix, ix->stacks->functions, &function, sizeof(function));
+		*item = index_pool_add(ix, s->place_ids, &place, sizeof(place));
 }
 
 static void resolve(struct trace_index *ix, const struct frame *f)
@@ -333,21 +367,27 @@ static void resolve(struct trace_index *ix, const struct frame *f)
 	struct symbol_key key = { .address = f->rel_pc, .mapping = f->mapping };
 	uint32_t symbol = pool_find(s->symbols, &key, sizeof(key));
 	bool kernel = is_kernel(f, path_of(ix, f));
-	uint32_t module = module_of(ix, f, kernel), name = f->function;
-	uint32_t kind = kernel ? TRACE_FRAME_KERNEL : f->kind;
-	const struct range *lines = NULL;
+	struct trace_function function = {
+		.name = f->function,
+		.module = module_of(ix, f, kernel),
+		.kind = kernel ? TRACE_FRAME_KERNEL : f->kind,
+	};
+	const struct range *range = NULL;
 
 	if (f->mapping != TRACE_NONE && symbol < s->ranges.n)
-		lines = (const struct range *)s->ranges.items + symbol;
-	if (lines && lines->n) {
-		for (size_t i = lines->n; i-- > 0;)
-			add_function(ix, ((uint32_t *)s->lines.items)[lines->start + i], module,
-				     kind);
-		return;
+		range = (const struct range *)s->ranges.items + symbol;
+	for (size_t i = range ? range->n : 0; i-- > 0;) {
+		const struct line *line = (const struct line *)s->lines.items + range->start + i;
+
+		function.name = line->function;
+		add_function(ix, &function, line->file, line->line);
 	}
-	if (is_unnamed(trace_index_string(ix, name), trace_index_string(ix, module)))
-		name = unnamed(ix, module);
-	add_function(ix, name, module, kind);
+	if (range && range->n)
+		return;
+	if (is_unnamed(trace_index_string(ix, f->function),
+		       trace_index_string(ix, function.module)))
+		function.name = unnamed(ix, function.module);
+	add_function(ix, &function, f->file, f->line);
 }
 
 void index_stacks_finish(struct trace_index *ix)
@@ -397,6 +437,25 @@ const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, 
 
 	*ret_n = r->n;
 	return (const uint32_t *)ix->stacks->chain.items + r->start;
+}
+
+const uint32_t *trace_index_frame_places(const struct trace_index *ix, uint32_t frame,
+					 size_t *ret_n)
+{
+	const struct range *r = (const struct range *)ix->stacks->chains.items + frame;
+
+	*ret_n = r->n;
+	return (const uint32_t *)ix->stacks->places.items + r->start;
+}
+
+uint32_t trace_index_n_places(const struct trace_index *ix)
+{
+	return pool_count(ix->stacks->place_ids);
+}
+
+const struct trace_place *trace_index_place(const struct trace_index *ix, uint32_t i)
+{
+	return pool_get(ix->stacks->place_ids, i, NULL);
 }
 
 uint32_t trace_index_n_functions(const struct trace_index *ix)

@@ -21,6 +21,7 @@
 /* What a node of the tree stands for. */
 enum label_kind {
 	LABEL_FUNCTION, /* a function's number */
+	LABEL_LINE,	/* a place's number */
 	LABEL_MODULE,	/* a string */
 	LABEL_COMM,	/* a string: all threads that are called so */
 	LABEL_PROCESS,	/* a process's number */
@@ -85,6 +86,8 @@ struct report_text report_source(const struct report *r, const struct trace_sour
 double report_percent(uint64_t part, uint64_t whole);
 
 const struct label *report_label_of(const struct report *r, uint32_t label);
+/* NULL: it is none. */
+const struct trace_function *report_function(const struct report *r, const struct label *l);
 bool report_is_code(const struct label *l); /* a function or module, not who ran it */
 /* "[kernel]", "libc.so.6"; "" */
 const char *report_module(const struct report *r, const struct label *l);

@@ -56,16 +56,13 @@ static int colour_of(const struct report *r, uint32_t label)
 	const struct label *l = report_label_of(r, label);
 	struct report_text name = report_label(r, label);
 	uint64_t pick = hash_bytes(name.s, strlen(name.s), 0) & 3;
-	uint32_t kind;
+	const struct trace_function *f = report_function(r, l);
 
-	if (l->kind == LABEL_KERNEL)
+	if (l->kind == LABEL_KERNEL || (f && f->kind == TRACE_FRAME_KERNEL))
 		return kernel[pick];
-	if (l->kind != LABEL_FUNCTION)
-		return l->kind == LABEL_MODULE ? native[pick] : others[pick];
-	kind = trace_index_function(r->ix, l->value)->kind;
-	return kind == TRACE_FRAME_KERNEL	 ? kernel[pick]
-	       : kind >= TRACE_FRAME_INTERPRETED ? generated[pick]
-						 : native[pick];
+	if (f && f->kind >= TRACE_FRAME_INTERPRETED)
+		return generated[pick];
+	return report_is_code(l) ? native[pick] : others[pick];
 }
 
 /* As much of a name as tells the most in so many columns. */

@@ -72,12 +72,18 @@ static void put_label(struct json *j, const struct report *r, uint32_t label)
 {
 	const struct label *l = report_label_of(r, label);
 	const struct trace_function *f;
+	const struct trace_place *place;
 	const struct trace_thread *t;
 	const struct trace_process *p;
 
 	switch ((enum label_kind)l->kind) {
+	case LABEL_LINE:
+		place = trace_index_place(r->ix, l->value);
+		string(j, r, "file", place->file);
+		json_u64(j, "line", place->line);
+		/* fall through */
 	case LABEL_FUNCTION:
-		f = trace_index_function(r->ix, l->value);
+		f = report_function(r, l);
 		string(j, r, "function", f->name);
 		string(j, r, "module", f->module);
 		break;
@@ -192,7 +198,11 @@ int report_json(struct report *r)
 	put_sources(&j, r);
 	json_u64(&j, "samples", r->n_samples);
 	json_u64(&j, "weight", r->weight);
-	put_table(&j, r, r->o->by == BY_MODULE ? "modules" : "functions", true);
+	put_table(&j, r,
+		  r->o->by == BY_MODULE ? "modules"
+		  : r->o->by == BY_LINE ? "lines"
+					: "functions",
+		  true);
 	put_table(&j, r, "groups", false);
 	put_tree(&j, r);
 	error = put_completeness(&j, r);

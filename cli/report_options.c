@@ -41,7 +41,7 @@ static const char usage_tail[] =
 	"      --from TIME        since TIME, in seconds from the start: 1.5, 250ms\n"
 	"      --to TIME          until TIME\n"
 	"How:\n"
-	"      --by WHAT          function (default), module, process, thread or cpu\n"
+	"      --by WHAT          function (default), line, module, process, thread or cpu\n"
 	"      --self             sort tables by what functions do themselves (default)\n"
 	"      --children         by what they do with all they call\n"
 	"      --min PERCENT      of the whole, to be in the tree (default 1)\n"
@@ -124,8 +124,8 @@ static int parse_time(const char *option, const char *s, uint64_t *ret)
 static int parse_by(const char *s, enum report_by *ret)
 {
 	static const char *const names[] = {
-		[BY_FUNCTION] = "function", [BY_MODULE] = "module", [BY_PROCESS] = "process",
-		[BY_THREAD] = "thread",	    [BY_CPU] = "cpu",
+		[BY_FUNCTION] = "function", [BY_LINE] = "line",	    [BY_MODULE] = "module",
+		[BY_PROCESS] = "process",   [BY_THREAD] = "thread", [BY_CPU] = "cpu",
 	};
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -133,7 +133,7 @@ static int parse_by(const char *s, enum report_by *ret)
 			*ret = (enum report_by)i;
 			return 0;
 		}
-	return bad("--by", s, "want function, module, process, thread or cpu");
+	return bad("--by", s, "want function, line, module, process, thread or cpu");
 }
 
 static int parse_count(const char *option, const char *s, size_t *ret)

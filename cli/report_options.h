@@ -9,7 +9,7 @@
 
 #include "cpus.h"
 
-enum report_by { BY_FUNCTION, BY_MODULE, BY_PROCESS, BY_THREAD, BY_CPU };
+enum report_by { BY_FUNCTION, BY_LINE, BY_MODULE, BY_PROCESS, BY_THREAD, BY_CPU };
 
 #define REPORT_MAX_NAMES 64 /* of each kind of filter */
 

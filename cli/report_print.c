@@ -8,8 +8,10 @@
 #include "text.h"
 
 /* All in columns. */
-#define MAX_NAME 100 /* of a process's name that has a number behind it */
-#define MIN_ROOM 20  /* less tells nothing, and the line may be too long */
+#define MAX_NAME     100 /* of a process's name that has a number behind it */
+#define MAX_FUNCTION 150 /* with its line behind it */
+#define MAX_FILE     50
+#define MIN_ROOM     20 /* less tells nothing, and the line may be too long */
 
 struct report_text report_printable(const char *s)
 {
@@ -135,13 +137,25 @@ const struct label *report_label_of(const struct report *r, uint32_t label)
 
 bool report_is_code(const struct label *l)
 {
-	return l->kind == LABEL_FUNCTION || l->kind == LABEL_MODULE || l->kind == LABEL_KERNEL;
+	return l->kind == LABEL_FUNCTION || l->kind == LABEL_LINE || l->kind == LABEL_MODULE ||
+	       l->kind == LABEL_KERNEL;
+}
+
+const struct trace_function *report_function(const struct report *r, const struct label *l)
+{
+	if (l->kind == LABEL_FUNCTION)
+		return trace_index_function(r->ix, l->value);
+	if (l->kind == LABEL_LINE)
+		return trace_index_function(r->ix, trace_index_place(r->ix, l->value)->function);
+	return NULL;
 }
 
 const char *report_module(const struct report *r, const struct label *l)
 {
-	if (l->kind == LABEL_FUNCTION)
-		return trace_index_string(r->ix, trace_index_function(r->ix, l->value)->module);
+	const struct trace_function *f = report_function(r, l);
+
+	if (f)
+		return trace_index_string(r->ix, f->module);
 	return l->kind == LABEL_KERNEL ? "[kernel]" : "";
 }
 
@@ -153,6 +167,24 @@ static struct report_text numbered(const char *name, const char *mark, int64_t n
 
 	if (number >= 0)
 		snprintf(t.s + len, sizeof(t.s) - len, " [%s%" PRId64 "]", mark, number);
+	return t;
+}
+
+/* "compress (zip.c:120)": as people know it, the file without its folder. */
+static struct report_text line_label(const struct report *r, const struct trace_place *p)
+{
+	const struct trace_function *f = trace_index_function(r->ix, p->function);
+	struct report_text t = report_printable(trace_index_string(r->ix, f->name)), file;
+	const char *path = trace_index_string(r->ix, p->file), *slash = strrchr(path, '/');
+	size_t len;
+
+	if (!path[0])
+		return t;
+	t = report_cut(t, MAX_FUNCTION);
+	file = report_cut(report_printable(slash ? slash + 1 : path), MAX_FILE);
+	len = strlen(t.s);
+	snprintf(t.s + len, sizeof(t.s) - len, p->line ? " (%.400s:%u)" : " (%.400s)", file.s,
+		 p->line);
 	return t;
 }
 
@@ -178,6 +210,8 @@ struct report_text report_label(const struct report *r, uint32_t label)
 	case LABEL_FUNCTION:
 		name = trace_index_string(r->ix, trace_index_function(r->ix, l->value)->name);
 		break;
+	case LABEL_LINE:
+		return line_label(r, trace_index_place(r->ix, l->value));
 	case LABEL_PROCESS:
 		p = trace_index_process(r->ix, l->value);
 		return numbered(trace_index_string(r->ix, p->name), "", p->pid);

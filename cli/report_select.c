@@ -174,8 +174,8 @@ struct builder {
 	struct pool *bunches;
 	struct stack_sums *sums; /* of each bunch; self and n_self */
 	size_t cap_sums;
-	uint32_t *function_labels; /* + 1; 0: not yet */
-	uint32_t *thread_labels;   /* + 1 */
+	uint32_t *code_labels;	 /* of functions or places, + 1; 0: not yet */
+	uint32_t *thread_labels; /* + 1 */
 	uint32_t *path;
 	size_t n_path, cap_path;
 };
@@ -252,32 +252,34 @@ static int push(struct builder *b, uint32_t label)
 	return 0;
 }
 
-static int push_function(struct builder *b, uint32_t function)
+/* A function, of which `code` is the number, or that of a place in it. */
+static int push_function(struct builder *b, uint32_t function, uint32_t code)
 {
 	const struct trace_function *f = trace_index_function(b->r->ix, function);
-	bool by_module = b->r->o->by == BY_MODULE;
+	enum report_by by = b->r->o->by;
 	uint32_t l;
 	int r;
 
 	if (!b->r->o->kernel && f->kind == TRACE_FRAME_KERNEL)
 		return 0;
-	if (!b->function_labels[function]) {
-		r = by_module ? label(b, LABEL_MODULE, f->module, &l)
-			      : label(b, LABEL_FUNCTION, function, &l);
+	if (!b->code_labels[code]) {
+		r = by == BY_MODULE ? label(b, LABEL_MODULE, f->module, &l)
+		    : by == BY_LINE ? label(b, LABEL_LINE, code, &l)
+				    : label(b, LABEL_FUNCTION, code, &l);
 		if (r < 0)
 			return r;
-		b->function_labels[function] = l + 1;
+		b->code_labels[code] = l + 1;
 	}
-	l = b->function_labels[function] - 1;
+	l = b->code_labels[code] - 1;
 	/* Of modules only the ways from one to another are of interest. */
-	if (by_module && b->n_path > 1 && b->path[b->n_path - 1] == l)
+	if (by == BY_MODULE && b->n_path > 1 && b->path[b->n_path - 1] == l)
 		return 0;
 	return push(b, l);
 }
 
 static int add_path(struct builder *b, const struct bunch *bunch, const struct stack_sums *sums)
 {
-	const uint32_t *frames, *functions;
+	const uint32_t *frames, *functions, *code;
 	size_t n_frames, n;
 	uint32_t l;
 	int r;
@@ -286,9 +288,11 @@ static int add_path(struct builder *b, const struct bunch *bunch, const struct s
 	r = push(b, bunch->group);
 	frames = trace_index_stack(b->r->ix, bunch->stack, &n_frames);
 	for (size_t i = 0; i < n_frames && r == 0; i++) {
-		functions = trace_index_frame(b->r->ix, frames[i], &n);
+		code = functions = trace_index_frame(b->r->ix, frames[i], &n);
+		if (b->r->o->by == BY_LINE)
+			code = trace_index_frame_places(b->r->ix, frames[i], &n);
 		for (size_t k = 0; k < (b->r->o->inlined ? n : 1) && r == 0; k++)
-			r = push_function(b, functions[k]);
+			r = push_function(b, functions[k], code[k]);
 	}
 	if (r == 0 && b->n_path == 1) {
 		r = label(b, LABEL_KERNEL, 0, &l);
@@ -318,6 +322,7 @@ static int fill_tree(struct builder *b)
 int report_build_tree(struct report *report)
 {
 	struct builder b = { .r = report };
+	uint32_t n_code;
 	int r;
 
 	r = pool_new(&report->budget, &report->labels);
@@ -327,13 +332,14 @@ int report_build_tree(struct report *report)
 		r = pool_new(&report->budget, &b.bunches);
 	if (r < 0)
 		return r;
-	b.function_labels =
-		calloc((size_t)trace_index_n_functions(report->ix) + 1, sizeof(*b.function_labels));
+	n_code = report->o->by == BY_LINE ? trace_index_n_places(report->ix)
+					  : trace_index_n_functions(report->ix);
+	b.code_labels = calloc((size_t)n_code + 1, sizeof(*b.code_labels));
 	b.thread_labels =
 		calloc((size_t)trace_index_n_threads(report->ix) + 1, sizeof(*b.thread_labels));
-	r = b.function_labels && b.thread_labels ? fill_tree(&b) : -ENOMEM;
+	r = b.code_labels && b.thread_labels ? fill_tree(&b) : -ENOMEM;
 	pool_free(b.bunches);
-	free(b.function_labels);
+	free(b.code_labels);
 	free(b.thread_labels);
 	free(b.sums);
 	free(b.path);

@@ -112,7 +112,7 @@ static void print_code(const struct report *r, const struct row *rows, size_t n)
 
 	printf("\n%7s %7s %12s  ", "self", "total", weight_title(r));
 	if (functions)
-		printf("%-*s  function\n", width, "module");
+		printf("%-*s  function%s\n", width, "module", r->o->by == BY_LINE ? " (line)" : "");
 	else
 		printf("module\n");
 	for (size_t i = 0; i < n; i++) {
@@ -146,7 +146,7 @@ static void print_groups(const struct report *r, const struct row *rows, size_t 
 
 static int print_table(const struct report *r)
 {
-	bool code = r->o->by == BY_FUNCTION || r->o->by == BY_MODULE;
+	bool code = r->o->by == BY_FUNCTION || r->o->by == BY_LINE || r->o->by == BY_MODULE;
 	struct row *rows;
 	size_t n, shown;
 	int error = collect(r, code, &rows, &n);

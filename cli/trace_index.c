@@ -161,6 +161,7 @@ static bool defines(const struct bytes *interned, bool events)
 		case 7:	 /* callstacks */
 		case 16: /* build ids */
 		case 17: /* paths of mappings */
+		case 18: /* of sources */
 		case 19: /* mappings */
 		case 48: /* tasks */
 		case 49: /* execution contexts */

@@ -134,6 +134,16 @@ struct trace_function {
 uint32_t trace_index_n_functions(const struct trace_index *ix);
 const struct trace_function *trace_index_function(const struct trace_index *ix, uint32_t i);
 
+/* A line of a function's source. */
+struct trace_place {
+	uint32_t function;
+	uint32_t file; /* string, a path; TRACE_NONE: not known */
+	uint32_t line; /* 0: not known */
+};
+
+uint32_t trace_index_n_places(const struct trace_index *ix);
+const struct trace_place *trace_index_place(const struct trace_index *ix, uint32_t i);
+
 /* Frames, outermost first. */
 uint32_t trace_index_n_stacks(const struct trace_index *ix);
 const uint32_t *trace_index_stack(const struct trace_index *ix, uint32_t stack, size_t *ret_n);
@@ -142,6 +152,9 @@ const uint32_t *trace_index_stack(const struct trace_index *ix, uint32_t stack, 
  * those that were inlined into it. At least one.
  */
 const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, size_t *ret_n);
+/* Where in them: as many places, in the same order. */
+const uint32_t *trace_index_frame_places(const struct trace_index *ix, uint32_t frame,
+					 size_t *ret_n);
 
 /* ---- samples ---- */
 

@@ -27,7 +27,8 @@ static void must(bool ok)
 
 static void examine_stack(const struct trace_index *ix, uint32_t stack)
 {
-	size_t n_frames, n_functions;
+	size_t n_frames, n_functions, n_places;
+	const uint32_t *places;
 	const uint32_t *frames = trace_index_stack(ix, stack, &n_frames);
 
 	must(n_frames > 0);
@@ -37,6 +38,10 @@ static void examine_stack(const struct trace_index *ix, uint32_t stack)
 		must(n_functions > 0);
 		for (size_t k = 0; k < n_functions; k++)
 			must(functions[k] < trace_index_n_functions(ix));
+		places = trace_index_frame_places(ix, frames[i], &n_places);
+		must(n_places == n_functions);
+		for (size_t k = 0; k < n_places; k++)
+			must(trace_index_place(ix, places[k])->function == functions[k]);
 	}
 }
 
@@ -84,7 +89,7 @@ static void report_all(const struct trace_index *ix, const uint8_t *data, size_t
 	uint8_t pick = size > 8 ? data[size - 1] : 0;
 	struct report_options o = {
 		.file = "fuzz",
-		.by = (enum report_by)(pick % 5),
+		.by = (enum report_by)(pick % 6),
 		.inlined = pick & 8,
 		.kernel = pick & 16,
 		.by_total = pick & 32,

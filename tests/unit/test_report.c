@@ -78,6 +78,7 @@ static const struct {
 	{ "by-thread", "--by thread" },
 	{ "by-cpu", "--by cpu" },
 	{ "by-module", "--by module" },
+	{ "by-line", "--by line" },
 	{ "no-inline", "--no-inline" },
 	{ "no-kernel", "--no-kernel" },
 	{ "min", "--min 15" },
@@ -95,6 +96,7 @@ static const struct {
 	{ "flame", "--flame" },
 	{ "completeness", "--completeness" },
 	{ "json", "--json" },
+	{ "json-line", "--json --by line --tid 101" },
 	{ "json-thread", "--json --by thread --tid 101" },
 };
 
@@ -162,7 +164,7 @@ END_TEST
 
 static const char *const wrong[] = {
 	"--pid x " TRACE,	   "--tid -1 " TRACE,
-	"--by line " TRACE,	   "--min 101 " TRACE,
+	"--by words " TRACE,	   "--min 101 " TRACE,
 	"--min nan " TRACE,	   "--depth 0 " TRACE,
 	"--cpu x " TRACE,	   "--from -1 " TRACE,
 	"--from inf " TRACE,	   "--from 2 --to 1 " TRACE,

@@ -145,10 +145,14 @@ START_TEST(late_symbols_replace_names_and_add_what_was_inlined)
 	AddressSymbols *a = t.symbols->module_symbols->address_symbols[0];
 	Line inner = LINE__INIT, outer = LINE__INIT;
 	Line *lines[] = { &inner, &outer };
+	const struct trace_place *place;
 	const uint32_t *frames;
 	size_t n;
 
 	inner.function_name = "innermost";
+	inner.source_file_name = "/src/inner.h";
+	inner.line_number = 7;
+	inner.has_line_number = 1;
 	outer.function_name = "whole";
 	a->n_lines = 2;
 	a->lines = lines;
@@ -160,6 +164,38 @@ START_TEST(late_symbols_replace_names_and_add_what_was_inlined)
 	ck_assert_str_eq(stack(0), "main;whole;innermost;ksys_read");
 	trace_index_frame(ix, frames[1], &n);
 	ck_assert_uint_eq(n, 2);
+	place = trace_index_place(ix, trace_index_frame_places(ix, frames[1], &n)[1]);
+	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_eq(place->function, trace_index_frame(ix, frames[1], &n)[1]);
+	ck_assert_str_eq(trace_index_string(ix, place->file), "/src/inner.h");
+	ck_assert_uint_eq(place->line, 7);
+}
+END_TEST
+
+START_TEST(a_frame_may_know_its_line_itself)
+{
+	InternedString *path = good_trace_alloc(&t, sizeof(*path));
+	const struct trace_place *place;
+	const uint32_t *frames;
+	size_t n;
+
+	interned_string__init(path);
+	path->iid = path->has_iid = path->has_str = 1;
+	path->str.data = (uint8_t *)"app.py";
+	path->str.len = 6;
+	interned()->n_source_paths = 1;
+	interned()->source_paths = &path;
+	interned()->frames[2]->has_source_path_iid = interned()->frames[2]->has_line_number = 1;
+	interned()->frames[2]->source_path_iid = 1;
+	interned()->frames[2]->line_number = 33;
+	read_trace();
+	frames = trace_index_stack(ix, sample(0)->stack, &n);
+	place = trace_index_place(ix, *trace_index_frame_places(ix, frames[2], &n));
+	ck_assert_str_eq(trace_index_string(ix, place->file), "app.py");
+	ck_assert_uint_eq(place->line, 33);
+	place = trace_index_place(ix, *trace_index_frame_places(ix, frames[0], &n));
+	ck_assert_uint_eq(place->file, TRACE_NONE);
+	ck_assert_uint_eq(place->line, 0);
 }
 END_TEST
 
@@ -454,6 +490,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, samples_have_their_time_thread_cpu_source_and_stack);
 	tcase_add_test(tc, late_symbols_replace_names_and_add_what_was_inlined);
+	tcase_add_test(tc, a_frame_may_know_its_line_itself);
 	tcase_add_test(tc, symbols_of_another_build_are_not_taken);
 	tcase_add_test(tc, functions_know_their_module_and_whether_they_are_the_kernels);
 	tcase_add_test(tc, what_nothing_names_is_one_function_of_its_module);
