@@ -213,6 +213,8 @@ static int older_first(const void *a, const void *b)
 	return wa->at < wb->at ? -1 : 1;
 }
 
+static void want_slices(struct proc_source *s);
+
 static int proc_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct proc_source *s = state;
@@ -233,6 +235,9 @@ static int proc_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	/* With more in the ring, mappings younger than that may not overtake it. */
 	if (n >= 0 && (unsigned)n < budget)
 		apply_sideband(s, horizon_ns);
+	/* Samples that lie nowhere have asked since the last time; others of theirs wait. */
+	if (process_table_wants_reading(s->env.processes))
+		want_slices(s);
 	return n;
 }
 

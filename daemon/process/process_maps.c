@@ -25,8 +25,12 @@
 /* From the record of an exec to the first instruction of the new program. */
 #define EXEC_NS (10 * NS_PER_MS)
 
-/* Between two readings of one process, because of addresses that are not in it. */
-#define MIN_REREAD_NS NS_PER_SEC
+/*
+ * Between two readings of one process, because of addresses that are not in it. Code that
+ * was moved (mremap tells nobody) is found soon; who runs at such an address all the time
+ * (a stack that was misread) costs a dozen readings, then one a minute.
+ */
+#define MIN_REREAD_NS (20 * NS_PER_MS)
 #define MAX_REREAD_NS (64 * NS_PER_SEC)
 
 /* x86-64: mapped at this address in every process, but in no list of mappings. */
@@ -183,7 +187,7 @@ void process_maps_want(struct process_table *pt, struct proc *p)
 	if (p->reread_after_ns > MAX_REREAD_NS)
 		p->reread_after_ns = MAX_REREAD_NS;
 	p->reread_ns = now_ns + p->reread_after_ns;
-	queue(pt, p, false);
+	queue(pt, p, true); /* somebody waits for it */
 }
 
 static void install(struct process_table *pt, struct proc *p)
@@ -226,6 +230,11 @@ static int read_maps(struct process_table *pt, struct proc *p, uint64_t deadline
 		p->reader = NULL;
 	}
 	return r != 0;
+}
+
+bool process_table_wants_reading(const struct process_table *pt)
+{
+	return pt->queue_first != NULL;
 }
 
 bool process_table_read_maps(struct process_table *pt, uint64_t deadline_ns)

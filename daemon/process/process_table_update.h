@@ -113,6 +113,8 @@ void process_table_scan_over(struct process_table *pt);
 /* Mapping events were lost: all are read again, the old ones serving meanwhile. */
 void process_table_reread_all(struct process_table *pt);
 
+/* Somebody waits for a process's mappings: process_table_read_maps() has something to do. */
+bool process_table_wants_reading(const struct process_table *pt);
 /* Reads on until `deadline_ns`. False: nothing is left to do. */
 bool process_table_read_maps(struct process_table *pt, uint64_t deadline_ns);
 
