@@ -170,9 +170,14 @@ static __always_inline int record_irq(__u16 type, __u32 number, __u32 value)
 SEC("tp_btf/irq_handler_entry")
 int BPF_PROG(on_irq_entry, int irq, struct irqaction *action)
 {
-	struct sched_irq_event *ev = irq_event(SCHED_IRQ_ENTRY, irq, 0);
+	struct sched_irq_event *ev;
 
 	irq_enter(false);
+	/*
+	 * Last, so that the reserved record is tested for NULL in one place: Linux 6.1's
+	 * verifier takes a second test for a way on which it is never submitted.
+	 */
+	ev = irq_event(SCHED_IRQ_ENTRY, irq, 0);
 	if (!ev)
 		return 0;
 	bpf_probe_read_kernel_str(ev->name, sizeof(ev->name), BPF_CORE_READ(action, name));
