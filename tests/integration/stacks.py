@@ -4,7 +4,8 @@
 
     stacks.py FILE EXPECTED
 
-EXPECTED has lines "LABEL<tab>PATTERN" (prog/stacks.c). Of each label a line is
+EXPECTED has lines "LABEL<tab>TIME<tab>PATTERN" (prog/stacks.c); samples before the
+first TIME of a label are not looked at. Of each label a line is
 printed, tab-separated: LABEL, how many samples threads of that name have, how many
 of them are as expected, how many are whole (the walk says so), how many of its
 patterns have less than a tenth of them, and what the most frequent others look like.
@@ -33,7 +34,7 @@ class Trace:
     def __init__(self, path):
         self.names = defaultdict(set)  # (pid, tid) -> names of the thread
         self.interned = {}  # (sequence, kind, iid) -> message as a list of fields
-        self.samples = []  # (sequence, sample)
+        self.samples = []  # (sequence, time, sample)
         with open(path, "rb") as f:
             for packet in packets(f.read()):
                 self.packet(dict(packet))
@@ -47,7 +48,7 @@ class Trace:
             message = list(fields(entry))
             self.interned[get[10], kind, dict(message)[1]] = message
         if 135 in get:
-            self.samples.append((get[10], dict(fields(get[135]))))
+            self.samples.append((get[10], get[8], dict(fields(get[135]))))
 
     def string(self, sequence, kind, iid):
         return dict(self.interned[sequence, kind, iid]).get(2, b"").decode()
@@ -106,16 +107,18 @@ def matches(stack, error, pattern):
 
 
 def main():
-    patterns = defaultdict(set)
+    patterns, begin = defaultdict(set), {}
     with open(sys.argv[2], encoding="ascii") as f:
         for line in f:
-            label, pattern = line.rstrip("\n").split("\t")
+            label, time, pattern = line.rstrip("\n").split("\t")
             patterns[label].add(pattern)
+            begin.setdefault(label, int(time))
     n_all, n_good, n_whole = Counter(), Counter(), Counter()
     n_pattern, others = Counter(), defaultdict(Counter)
     trace = Trace(sys.argv[1])
-    for sequence, sample in trace.samples:
+    for sequence, time, sample in trace.samples:
         labels = trace.names[trace.thread(sequence, sample)] & patterns.keys()
+        labels = [label for label in labels if time >= begin[label]]
         if not labels:
             continue
         stack, error = trace.user_stack(sequence, sample), trace.error(sequence, sample)

@@ -5,8 +5,9 @@
  *	stacks LABEL MODE [ARGUMENT]
  *
  * The thread that burns is named LABEL, and the pattern of its stack is printed
- * as "LABEL TAB PATTERN": function names from main on, a name that comes several
- * times in a row as "name*N", joined by ">" (see stacks.py). It waits first, so
+ * as "LABEL TAB TIME TAB PATTERN": from TIME on (ns of CLOCK_BOOTTIME) function names
+ * from main on, a name that comes several times in a row as "name*N", joined by ">"
+ * (see stacks.py). It waits first, so
  * that the recorder knows the program when it burns: what is tested is the walk,
  * not who is faster. Built several times over, see STACKS in the Makefile.
  *
@@ -31,7 +32,6 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 /* Neither inlined nor cloned: in the stack under its own name. */
@@ -55,10 +55,13 @@ static uint64_t cpu_ns(void)
 /* What the stack of this thread is from now on. */
 static void say(const char *pattern)
 {
+	struct timespec ts;
+
 	prctl(PR_SET_NAME, label);
-	printf("%s\t%s\n", label, pattern);
-	fflush(stdout);
 	usleep(100000);
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	printf("%s\t%lld%09ld\t%s\n", label, (long long)ts.tv_sec, ts.tv_nsec, pattern);
+	fflush(stdout);
 }
 
 static void say_with_argument(const char *format)
@@ -316,8 +319,8 @@ FRAME static void handle(int flags)
 	interrupted();
 }
 
-/* A stripped libc has no name for it. */
-#define RESTORE "[^>]*(restore_rt|libc)[^>]*"
+/* A stripped libc has no name for it, and its return address is the byte before it. */
+#define RESTORE "[^>]*(restore_rt|libc|stacks)[^>]*"
 #define HANDLED "interrupted(>[^>]*(raise|pthread_kill|libc)[^>]*)*>" RESTORE ">on_signal" LEAF
 
 static void run_signal(void)
@@ -358,7 +361,7 @@ static void run_timer(void)
 	setitimer(ITIMER_PROF, &(struct itimerval){ 0 }, NULL);
 }
 
-/* ---- threads, contexts ---- */
+/* ---- threads ---- */
 
 static void *in_thread(void *arg)
 {
@@ -377,26 +380,6 @@ static void run_thread(void)
 	if (pthread_create(&thread, &attr, in_thread, "in_thread" LEAF) != 0)
 		exit(1);
 	pthread_join(thread, NULL);
-}
-
-static ucontext_t context, back;
-
-FRAME static void coroutine(void)
-{
-	sink = burn(1);
-}
-
-static void run_context(void)
-{
-	size_t size = 65536;
-
-	getcontext(&context);
-	context.uc_stack.ss_sp = malloc(size);
-	context.uc_stack.ss_size = size;
-	context.uc_link = &back;
-	makecontext(&context, coroutine, 0);
-	say("coroutine" LEAF);
-	swapcontext(&back, &context);
 }
 
 /* ---- processes ---- */
@@ -601,7 +584,6 @@ static const struct mode {
 	{ "sigaltstack", run_sigaltstack },
 	{ "timer", run_timer },
 	{ "thread", run_thread },
-	{ "context", run_context },
 	{ "fork", run_fork },
 	{ "vfork", run_vfork },
 	{ "many-vforks", run_many_vforks },
