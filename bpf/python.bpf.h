@@ -17,8 +17,12 @@
 
 /* Thread states looked at until this thread's is found; then it is remembered. */
 #define PYTHON_MAX_THREADS 1024
-/* A thread without one (it computes for numpy, or begins just now) is asked again after this. */
-#define PYTHON_RETRY_NS 200000000ull
+/*
+ * A thread without one (it computes for numpy, or begins just now) is asked again
+ * after this, if it takes many threads to find out.
+ */
+#define PYTHON_RETRY_NS	    200000000ull
+#define PYTHON_MANY_THREADS 32
 
 struct python_thread {
 	__u64 state; /* 0: there was none at `time_ns` */
@@ -41,10 +45,16 @@ struct python_code {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PYTHON_MAX_PROCS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, struct python_proc);
 } python_procs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PYTHON_MAX_PROGRAMS);
+	__type(key, struct python_program_key);
+	__type(value, struct python_program);
+} python_programs SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -88,7 +98,7 @@ struct python_walk {
 	__u32 n;   /* words */
 	__u32 end; /* enum python_end */
 	__u32 busy;
-	__u32 pad;
+	__u32 n_looked;	       /* thread states and interpreters, in the search */
 	__u8 frame_bytes[128]; /* PYTHON_FRAME_WINDOW of them; a power of two for the verifier */
 	__u8 code_bytes[256];  /* PYTHON_CODE_WINDOW of them */
 	struct python_code_event code;
@@ -127,17 +137,72 @@ static __always_inline __u64 python_read_u64(__u64 addr)
 	return value;
 }
 
-/* ---- which thread state is this thread's ---- */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-#if defined(__TARGET_ARCH_x86)
+struct super_block___python {
+	__u32 s_dev;
+};
+
+struct inode___python {
+	unsigned long i_ino;
+	struct super_block___python *i_sb;
+};
+
+struct file___python {
+	struct inode___python *f_inode;
+};
+
+struct mm_struct___python {
+	struct file___python *exe_file;
+	unsigned long start_code;
+};
 
 struct thread_struct___python {
 	unsigned long fsbase;
-} __attribute__((preserve_access_index));
+};
 
 struct task_struct___python {
+	struct mm_struct___python *mm;
 	struct thread_struct___python thread;
-} __attribute__((preserve_access_index));
+};
+
+#pragma clang attribute pop
+
+/* ---- where is the state of this process's interpreter ---- */
+
+/* By the file that it runs: for those that began only now, and their children. */
+static __always_inline bool python_is_program(struct task_struct *task, struct python_proc *ret)
+{
+	struct mm_struct___python *mm = ((struct task_struct___python *)task)->mm;
+	struct python_program_key key = {};
+	struct python_program *program;
+	struct file___python *file;
+	struct inode___python *inode;
+	__u32 dev;
+
+	if (!mm)
+		return false;
+	file = mm->exe_file;
+	if (!file)
+		return false;
+	inode = file->f_inode;
+	if (!inode || !inode->i_sb)
+		return false;
+	dev = inode->i_sb->s_dev;
+	key.inode = inode->i_ino;
+	key.major = dev >> 20; /* as the kernel has it, not as stat(2) */
+	key.minor = dev & 0xfffff;
+	program = bpf_map_lookup_elem(&python_programs, &key);
+	if (!program)
+		return false;
+	ret->runtime = mm->start_code + program->runtime;
+	ret->layout = program->layout;
+	return true;
+}
+
+/* ---- which thread state is this thread's ---- */
+
+#if defined(__TARGET_ARCH_x86)
 
 /* pthread_self(): the thread's control block is where its fs points to. Also right after fork. */
 static __always_inline void python_identify(struct python_walk *w, const struct python_layout *l,
@@ -171,6 +236,7 @@ static long python_find_step(__u32 i, struct python_context *c)
 	const struct python_layout *l = c->layout;
 	struct python_walk *w = c->walk;
 
+	w->n_looked = i;
 	if (!w->thread) { /* those of the next interpreter */
 		if (!w->interp)
 			return 1;
@@ -208,7 +274,8 @@ static __always_inline void python_find_thread(struct python_context *c, __u64 r
 	if (w->thread && python_read_u64(w->thread + w->identity_offset) != w->identity)
 		w->thread = 0;
 	now.state = w->thread;
-	bpf_map_update_elem(&python_threads, &tid, &now, BPF_ANY);
+	if (w->thread || w->n_looked > PYTHON_MANY_THREADS)
+		bpf_map_update_elem(&python_threads, &tid, &now, BPF_ANY);
 }
 
 /* ---- code objects ---- */
@@ -363,17 +430,19 @@ static long python_frame_step(__u32 i, struct python_context *c)
 static __always_inline __u32 python_walk(struct task_struct *task, __u32 tgid, __u32 tid,
 					 __u64 *words, __u32 *ret_end)
 {
-	struct python_proc *proc = bpf_map_lookup_elem(&python_procs, &tgid);
+	struct python_proc *known = bpf_map_lookup_elem(&python_procs, &tgid), proc;
 	const struct python_layout *l;
 	struct python_context c;
 	struct python_walk *w;
 	__u32 zero = 0, n;
 
 	*ret_end = PYTHON_NONE;
-	if (!proc)
+	if (known)
+		proc = *known;
+	else if (!python_is_program(task, &proc))
 		return 0;
 	*ret_end = PYTHON_NO_STATE;
-	l = bpf_map_lookup_elem(&python_layouts, &proc->layout);
+	l = bpf_map_lookup_elem(&python_layouts, &proc.layout);
 	w = bpf_map_lookup_elem(&python_walks, &zero);
 	if (!l || !w || w->busy) /* an event has interrupted another one's walk */
 		return 0;
@@ -383,7 +452,7 @@ static __always_inline __u32 python_walk(struct task_struct *task, __u32 tgid, _
 	w->end = PYTHON_NO_THREAD;
 	c = (struct python_context){ .walk = w, .layout = l, .words = words };
 	python_identify(w, l, task);
-	python_find_thread(&c, proc->runtime, tid);
+	python_find_thread(&c, proc.runtime, tid);
 	if (w->thread) {
 		w->frame = python_read_u64(w->thread + l->thread_frame);
 		if (l->cframe_frame != PYTHON_NO_CFRAME)

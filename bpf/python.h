@@ -27,6 +27,23 @@ struct python_proc {
 };
 
 /*
+ * Programs that are CPython themselves, rather than their library: value of
+ * `python_programs`, by the file. Whoever runs one is known at its first sample.
+ */
+struct python_program_key {
+	__u64 inode;
+	__u32 major, minor; /* of the device */
+};
+
+struct python_program {
+	__u64 runtime; /* _PyRuntime, from where the program's code begins (mm_struct.start_code) */
+	__u32 layout;
+	__u32 pad;
+};
+
+#define PYTHON_MAX_PROGRAMS 256
+
+/*
  * Where things are, in bytes from the start of their structure. Windows are read
  * in one go: what the walker needs of a frame lies in its first PYTHON_FRAME_WINDOW
  * bytes, of a code object in its first PYTHON_CODE_WINDOW; the daemon makes sure.

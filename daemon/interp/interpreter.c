@@ -18,11 +18,20 @@
 #include "python_procs.h"
 #include "symbolize/symbolizer.h"
 
-enum map { MAP_PROCS, MAP_LAYOUTS, MAP_THREADS, MAP_CODES, MAP_RING, MAP_STATE, N_MAPS };
+enum map {
+	MAP_PROCS,
+	MAP_PROGRAMS,
+	MAP_LAYOUTS,
+	MAP_THREADS,
+	MAP_CODES,
+	MAP_RING,
+	MAP_STATE,
+	N_MAPS
+};
 
 static const char *const map_names[N_MAPS] = {
-	"python_procs", "python_layouts", "python_threads",
-	"python_codes", "python_ring",	  "python_state",
+	"python_procs", "python_programs", "python_layouts", "python_threads",
+	"python_codes", "python_ring",	   "python_state",
 };
 
 /* As in python.bpf.h. */
@@ -75,6 +84,22 @@ static void tell_proc(void *ctx, uint32_t tgid, const struct python_proc *proc)
 		log_debug("python: process %u: %s", tgid, strerror(errno));
 }
 
+static void tell_program(void *ctx, const struct python_program_key *key,
+			 const struct python_program *program)
+{
+	struct interpreter *in = ctx;
+
+	if (!in->n_users)
+		return;
+	tell_layouts(in);
+	if (program)
+		(void)bpf_map_update_elem(in->maps[MAP_PROGRAMS], key, program, BPF_ANY);
+	else
+		(void)bpf_map_delete_elem(in->maps[MAP_PROGRAMS], key);
+}
+
+static const struct python_listener listener = { .proc = tell_proc, .program = tell_program };
+
 static void on_forgotten(void *ctx, uint32_t tgid, uint64_t address)
 {
 	struct interpreter *in = ctx;
@@ -117,7 +142,7 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 	in->sym = sym;
 	for (int i = 0; i < N_MAPS; i++)
 		in->maps[i] = -1;
-	r = python_procs_new(sym, tell_proc, in, &in->procs);
+	r = python_procs_new(sym, &listener, in, &in->procs);
 	if (r < 0) {
 		free(in);
 		return r;
@@ -201,7 +226,7 @@ int interpreter_use(struct interpreter *in, struct bpf_object *obj)
 		return r;
 	}
 	if (in->n_users++ == 0)
-		python_procs_each(in->procs, tell_proc, in);
+		python_procs_tell_all(in->procs);
 	return 0;
 }
 

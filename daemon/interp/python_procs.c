@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/log.h"
@@ -32,6 +35,9 @@ struct file {
 	bool is_told, is_python;
 	uint64_t runtime; /* from where an offset of 0 in the file would be in memory */
 	uint32_t layout;
+	bool has_key;
+	struct python_program_key key;
+	uint64_t from_text; /* the state, from the beginning of the code */
 };
 
 struct proc {
@@ -47,7 +53,7 @@ struct proc {
 
 struct python_procs {
 	struct symbolizer *sym;
-	python_proc_fn *changed;
+	const struct python_listener *listener;
 	void *ctx;
 	struct hash *files; /* module id -> struct file */
 	struct hash *procs; /* tgid -> struct proc */
@@ -56,7 +62,7 @@ struct python_procs {
 	size_t n_layouts;
 };
 
-int python_procs_new(struct symbolizer *sym, python_proc_fn *changed, void *ctx,
+int python_procs_new(struct symbolizer *sym, const struct python_listener *listener, void *ctx,
 		     struct python_procs **ret)
 {
 	struct python_procs *ps = calloc(1, sizeof(*ps));
@@ -65,7 +71,7 @@ int python_procs_new(struct symbolizer *sym, python_proc_fn *changed, void *ctx,
 	if (!ps)
 		return -ENOMEM;
 	ps->sym = sym;
-	ps->changed = changed;
+	ps->listener = listener;
 	ps->ctx = ctx;
 	r = hash_new(&ps->files);
 	if (r == 0)
@@ -119,7 +125,7 @@ static void update(struct python_procs *ps, struct proc *p)
 	ps->n_python -= p->is_python;
 	p->is_python = is_python;
 	p->pub = now;
-	ps->changed(ps->ctx, p->tgid, is_python ? &p->pub : NULL);
+	ps->listener->proc(ps->ctx, p->tgid, is_python ? &p->pub : NULL);
 }
 
 /* NULL: out of memory. */
@@ -148,7 +154,7 @@ void python_procs_emptied(struct python_procs *ps, uint32_t tgid)
 		return;
 	if (p->is_python) {
 		ps->n_python--;
-		ps->changed(ps->ctx, tgid, NULL);
+		ps->listener->proc(ps->ctx, tgid, NULL);
 	}
 	free(p);
 }
@@ -206,6 +212,35 @@ static void say_unknown(struct python_procs *ps, const struct module *module, ui
 		 version >> 24, version >> 16 & 255, version >> 8 & 255, why);
 }
 
+static void tell_program(struct python_procs *ps, const struct file *f)
+{
+	struct python_program program = { .runtime = f->from_text, .layout = f->layout };
+
+	if (f->is_python && f->has_key)
+		ps->listener->program(ps->ctx, &f->key, &program);
+}
+
+/*
+ * How the kernel knows the file. Where stat(2) tells of another device or inode
+ * (overlayfs, btrfs), processes are known by their mappings alone.
+ */
+static void identify(struct python_procs *ps, const struct module *module, struct file *f)
+{
+	int fd = ps->sym ? symbolizer_open(ps->sym, module) : -EBADF;
+	struct stat st;
+
+	if (fd < 0)
+		return;
+	f->has_key = fstat(fd, &st) == 0;
+	close(fd);
+	if (f->has_key)
+		f->key = (struct python_program_key){
+			.inode = st.st_ino,
+			.major = major(st.st_dev),
+			.minor = minor(st.st_dev),
+		};
+}
+
 /* What the file's variables say. */
 static void look_into(struct python_procs *ps, const struct module *module, struct file *f,
 		      const struct files_objects *o)
@@ -230,8 +265,11 @@ static void look_into(struct python_procs *ps, const struct module *module, stru
 		return;
 	}
 	f->layout = (uint32_t)r;
-	f->runtime = runtime->vaddr - o->text_vaddr + o->text_offset;
+	f->from_text = runtime->vaddr - o->text_vaddr;
+	f->runtime = f->from_text + o->text_offset;
 	f->is_python = true;
+	identify(ps, module, f);
+	tell_program(ps, f);
 }
 
 void python_procs_told(void *ctx, const struct module *module, const struct files_objects *objects)
@@ -280,6 +318,8 @@ static bool make_room(struct python_procs *ps)
 		memcpy(&id, key, sizeof(id));
 		if (is_used(ps, id))
 			continue;
+		if (((struct file *)value)->has_key)
+			ps->listener->program(ps->ctx, &((struct file *)value)->key, NULL);
 		(void)hash_remove_u64(ps->files, id);
 		free(value);
 	}
@@ -328,16 +368,19 @@ void python_procs_mapped(struct python_procs *ps, uint32_t tgid, const struct ma
 
 /* ---- questions ---- */
 
-void python_procs_each(struct python_procs *ps, python_proc_fn *fn, void *ctx)
+void python_procs_tell_all(struct python_procs *ps)
 {
 	size_t pos = 0;
 	void *value;
 
+	while (hash_next(ps->files, &pos, NULL, NULL, &value))
+		tell_program(ps, value);
+	pos = 0;
 	while (hash_next(ps->procs, &pos, NULL, NULL, &value)) {
 		const struct proc *p = value;
 
 		if (p->is_python)
-			fn(ctx, p->tgid, &p->pub);
+			ps->listener->proc(ps->ctx, p->tgid, &p->pub);
 	}
 }
 

@@ -21,11 +21,15 @@ struct module;
 struct python_procs;
 struct symbolizer;
 
-/* `proc` is NULL: not, or no longer. */
-typedef void python_proc_fn(void *ctx, uint32_t tgid, const struct python_proc *proc);
+/* What is known of a process, or of a file, has changed. NULL: it is not Python, or no longer. */
+struct python_listener {
+	void (*proc)(void *ctx, uint32_t tgid, const struct python_proc *proc);
+	void (*program)(void *ctx, const struct python_program_key *key,
+			const struct python_program *program);
+};
 
-/* `changed` is called whenever what is known of a process changes. `sym` NULL: for tests. */
-int python_procs_new(struct symbolizer *sym, python_proc_fn *changed, void *ctx,
+/* `sym` NULL: for tests. */
+int python_procs_new(struct symbolizer *sym, const struct python_listener *listener, void *ctx,
 		     struct python_procs **ret);
 void python_procs_free(struct python_procs *ps); /* takes NULL; after the symbolizer */
 
@@ -37,8 +41,8 @@ void python_procs_emptied(struct python_procs *ps, uint32_t tgid);
 /* The answer to what was asked about a file: a symbolizer_objects_fn. */
 void python_procs_told(void *ps, const struct module *module, const struct files_objects *objects);
 
-/* Calls `fn` for each process that runs CPython. */
-void python_procs_each(struct python_procs *ps, python_proc_fn *fn, void *ctx);
+/* Tells of all processes and programs again. */
+void python_procs_tell_all(struct python_procs *ps);
 /* Those seen so far; python_proc.layout is an index. */
 const struct python_layout *python_procs_layouts(const struct python_procs *ps, size_t *ret_n);
 

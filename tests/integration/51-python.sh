@@ -32,6 +32,12 @@ if [ -z "${MODES-}" ]; then
 	"$PYTHON" -m venv --without-pip --symlinks "$T/venv" 2>/dev/null &&
 		LABEL=venv "$T/venv/bin/python" "$here/pystacks.py" plain >>"$T/expected"
 fi
+# A program that is CPython itself is known from its first sample on.
+if [ -z "${MODES-}" ] && ! ldd "$PYTHON" | grep -q libpython; then
+	for _ in {1..20}; do
+		LABEL=short WAIT=0 BURN_MS=20 "$PYTHON" "$here/pystacks.py" plain >>"$T/expected"
+	done
+fi
 kill -INT $record
 wait $record
 status=$?

@@ -205,5 +205,5 @@ SITUATIONS = {
 }
 
 if __name__ == "__main__":
-    time.sleep(0.3)  # until it is known what runs here
+    time.sleep(float(os.environ.get("WAIT", 0.3)))  # until it is known what runs here
     SITUATIONS[MODE]()

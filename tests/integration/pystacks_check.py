@@ -97,11 +97,11 @@ def cut(stack, max_frames):
 
 def main():
     max_frames = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
-    expected, times = defaultdict(list), {}
+    expected, times = defaultdict(list), defaultdict(list)
     with open(sys.argv[2], encoding="utf-8") as f:
         for line in f:
             mode, begin, end, *stack = line.rstrip("\n").split("\t")
-            times[mode] = int(begin), int(end)
+            times[mode].append((int(begin), int(end)))
             expected[mode] += [cut(s, max_frames) for s in alternatives(stack)]
     n_all, n_good, others = Counter(), Counter(), defaultdict(Counter)
     trace = Trace(sys.argv[1])
@@ -111,7 +111,7 @@ def main():
             continue
         stack = trace.python_stack(sequence, sample)
         for mode in modes:
-            if not times[mode][0] <= time < times[mode][1]:
+            if not any(begin <= time < end for begin, end in times[mode]):
                 continue
             n_all[mode] += 1
             if stack in expected[mode]:
