@@ -28,9 +28,12 @@ struct row {
 	unsigned widest; /* columns */
 };
 
+/* Sums of absurd weights stop at the greatest, and may lie beyond the whole. */
 static unsigned column(const struct report *r, unsigned width, double weight)
 {
-	return r->weight ? (unsigned)(weight * width / (double)r->weight + 0.5) : 0;
+	double at = r->weight ? weight * width / (double)r->weight + 0.5 : 0;
+
+	return at < width ? (unsigned)at : width;
 }
 
 /* ---- text that fills columns ---- */
@@ -112,6 +115,10 @@ static void print_row(const struct report *r, const struct row *row, unsigned wi
 		double end = c->start + (double)stack_tree_sums(r->tree, c->node)->total;
 		unsigned from = column(r, width, c->start), to = column(r, width, end);
 
+		if (from < at) /* by rounding */
+			from = at;
+		if (to <= from)
+			continue;
 		printf("%*s", (int)(from - at), "");
 		print_cell(r, c->node, to - from);
 		at = to;
