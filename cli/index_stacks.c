@@ -33,7 +33,7 @@ struct frame {
 };
 
 /* Of a symbol. */
-struct line {
+struct symbol_line {
 	uint32_t function, file; /* strings; `file` may be TRACE_NONE */
 	uint32_t line;
 };
@@ -50,13 +50,13 @@ struct range {
 
 struct index_stacks {
 	struct pool *mappings, *frames, *stacks, *functions;
-	struct pool *symbols;	  /* struct symbol_key */
-	struct index_list lines;  /* of symbols, the innermost first */
-	struct index_list ranges; /* of `lines`, for each symbol */
-	struct index_list chain;  /* functions of frames, the outermost first */
-	struct index_list places; /* and places in them */
-	struct index_list chains; /* ranges of both, for each frame */
-	struct pool *place_ids;
+	struct pool *symbols;		/* struct symbol_key */
+	struct index_list symbol_lines; /* the innermost first */
+	struct index_list ranges;	/* of `symbol_lines`, for each symbol */
+	struct index_list chain;	/* functions of frames, the outermost first */
+	struct index_list lines;	/* and lines in them */
+	struct index_list chains;	/* ranges of both, for each frame */
+	struct pool *line_ids;
 	uint32_t scratch[MAX_DEPTH];
 };
 
@@ -68,7 +68,7 @@ int index_stacks_new(struct trace_index *ix, struct index_stacks **ret)
 		return -ENOMEM;
 	if (pool_new(&ix->budget, &s->mappings) < 0 || pool_new(&ix->budget, &s->frames) < 0 ||
 	    pool_new(&ix->budget, &s->stacks) < 0 || pool_new(&ix->budget, &s->functions) < 0 ||
-	    pool_new(&ix->budget, &s->symbols) < 0 || pool_new(&ix->budget, &s->place_ids) < 0) {
+	    pool_new(&ix->budget, &s->symbols) < 0 || pool_new(&ix->budget, &s->line_ids) < 0) {
 		index_stacks_free(s);
 		return -ENOMEM;
 	}
@@ -85,11 +85,11 @@ void index_stacks_free(struct index_stacks *s)
 	pool_free(s->stacks);
 	pool_free(s->functions);
 	pool_free(s->symbols);
-	pool_free(s->place_ids);
-	free(s->lines.items);
+	pool_free(s->line_ids);
+	free(s->symbol_lines.items);
 	free(s->ranges.items);
 	free(s->chain.items);
-	free(s->places.items);
+	free(s->lines.items);
 	free(s->chains.items);
 	free(s);
 }
@@ -260,14 +260,14 @@ static void take_lines(struct trace_index *ix, uint32_t mapping, const AddressSy
 	range = index_add(ix, &s->ranges, sizeof(*range));
 	if (!range)
 		return;
-	range->start = s->lines.n;
+	range->start = s->symbol_lines.n;
 	for (size_t k = 0; k < a->n_lines && k < MAX_LINES; k++) {
 		const char *name = a->lines[k]->function_name;
-		struct line *line;
+		struct symbol_line *line;
 
 		if (!name || !name[0])
 			continue;
-		line = index_add(ix, &s->lines, sizeof(*line));
+		line = index_add(ix, &s->symbol_lines, sizeof(*line));
 		if (!line)
 			return;
 		line->function = index_cstring(ix, name);
@@ -350,15 +350,15 @@ static void add_function(struct trace_index *ix, const struct trace_function *fu
 {
 	struct index_stacks *s = ix->stacks;
 	uint32_t *item = index_add(ix, &s->chain, sizeof(*item));
-	struct trace_place place = { .file = file, .line = line };
+	struct trace_line key = { .file = file, .line = line };
 
 	if (!item)
 		return;
 	*item = index_pool_add(ix, s->functions, function, sizeof(*function));
-	place.function = *item;
-	item = index_add(ix, &s->places, sizeof(*item));
+	key.function = *item;
+	item = index_add(ix, &s->lines, sizeof(*item));
 	if (item)
-		*item = index_pool_add(ix, s->place_ids, &place, sizeof(place));
+		*item = index_pool_add(ix, s->line_ids, &key, sizeof(key));
 }
 
 static void resolve(struct trace_index *ix, const struct frame *f)
@@ -377,7 +377,8 @@ static void resolve(struct trace_index *ix, const struct frame *f)
 	if (f->mapping != TRACE_NONE && symbol < s->ranges.n)
 		range = (const struct range *)s->ranges.items + symbol;
 	for (size_t i = range ? range->n : 0; i-- > 0;) {
-		const struct line *line = (const struct line *)s->lines.items + range->start + i;
+		const struct symbol_line *line =
+			(const struct symbol_line *)s->symbol_lines.items + range->start + i;
 
 		function.name = line->function;
 		add_function(ix, &function, line->file, line->line);
@@ -439,23 +440,22 @@ const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, 
 	return (const uint32_t *)ix->stacks->chain.items + r->start;
 }
 
-const uint32_t *trace_index_frame_places(const struct trace_index *ix, uint32_t frame,
-					 size_t *ret_n)
+const uint32_t *trace_index_frame_lines(const struct trace_index *ix, uint32_t frame, size_t *ret_n)
 {
 	const struct range *r = (const struct range *)ix->stacks->chains.items + frame;
 
 	*ret_n = r->n;
-	return (const uint32_t *)ix->stacks->places.items + r->start;
+	return (const uint32_t *)ix->stacks->lines.items + r->start;
 }
 
-uint32_t trace_index_n_places(const struct trace_index *ix)
+uint32_t trace_index_n_lines(const struct trace_index *ix)
 {
-	return pool_count(ix->stacks->place_ids);
+	return pool_count(ix->stacks->line_ids);
 }
 
-const struct trace_place *trace_index_place(const struct trace_index *ix, uint32_t i)
+const struct trace_line *trace_index_line(const struct trace_index *ix, uint32_t i)
 {
-	return pool_get(ix->stacks->place_ids, i, NULL);
+	return pool_get(ix->stacks->line_ids, i, NULL);
 }
 
 uint32_t trace_index_n_functions(const struct trace_index *ix)

@@ -21,7 +21,7 @@
 /* What a node of the tree stands for. */
 enum label_kind {
 	LABEL_FUNCTION, /* a function's number */
-	LABEL_LINE,	/* a place's number */
+	LABEL_LINE,	/* a line's number */
 	LABEL_MODULE,	/* a string */
 	LABEL_COMM,	/* a string: all threads that are called so */
 	LABEL_PROCESS,	/* a process's number */

@@ -72,15 +72,15 @@ static void put_label(struct json *j, const struct report *r, uint32_t label)
 {
 	const struct label *l = report_label_of(r, label);
 	const struct trace_function *f;
-	const struct trace_place *place;
+	const struct trace_line *line;
 	const struct trace_thread *t;
 	const struct trace_process *p;
 
 	switch ((enum label_kind)l->kind) {
 	case LABEL_LINE:
-		place = trace_index_place(r->ix, l->value);
-		string(j, r, "file", place->file);
-		json_u64(j, "line", place->line);
+		line = trace_index_line(r->ix, l->value);
+		string(j, r, "file", line->file);
+		json_u64(j, "line", line->line);
 		/* fall through */
 	case LABEL_FUNCTION:
 		f = report_function(r, l);

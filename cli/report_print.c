@@ -146,7 +146,7 @@ const struct trace_function *report_function(const struct report *r, const struc
 	if (l->kind == LABEL_FUNCTION)
 		return trace_index_function(r->ix, l->value);
 	if (l->kind == LABEL_LINE)
-		return trace_index_function(r->ix, trace_index_place(r->ix, l->value)->function);
+		return trace_index_function(r->ix, trace_index_line(r->ix, l->value)->function);
 	return NULL;
 }
 
@@ -171,7 +171,7 @@ static struct report_text numbered(const char *name, const char *mark, int64_t n
 }
 
 /* "compress (zip.c:120)": as people know it, the file without its folder. */
-static struct report_text line_label(const struct report *r, const struct trace_place *p)
+static struct report_text line_label(const struct report *r, const struct trace_line *p)
 {
 	const struct trace_function *f = trace_index_function(r->ix, p->function);
 	struct report_text t = report_printable(trace_index_string(r->ix, f->name)), file;
@@ -211,7 +211,7 @@ struct report_text report_label(const struct report *r, uint32_t label)
 		name = trace_index_string(r->ix, trace_index_function(r->ix, l->value)->name);
 		break;
 	case LABEL_LINE:
-		return line_label(r, trace_index_place(r->ix, l->value));
+		return line_label(r, trace_index_line(r->ix, l->value));
 	case LABEL_PROCESS:
 		p = trace_index_process(r->ix, l->value);
 		return numbered(trace_index_string(r->ix, p->name), "", p->pid);

@@ -174,7 +174,7 @@ struct builder {
 	struct pool *bunches;
 	struct stack_sums *sums; /* of each bunch; self and n_self */
 	size_t cap_sums;
-	uint32_t *code_labels;	 /* of functions or places, + 1; 0: not yet */
+	uint32_t *code_labels;	 /* of functions or lines, + 1; 0: not yet */
 	uint32_t *thread_labels; /* + 1 */
 	uint32_t *path;
 	size_t n_path, cap_path;
@@ -252,7 +252,7 @@ static int push(struct builder *b, uint32_t label)
 	return 0;
 }
 
-/* A function, of which `code` is the number, or that of a place in it. */
+/* A function, of which `code` is the number, or that of a line in it. */
 static int push_function(struct builder *b, uint32_t function, uint32_t code)
 {
 	const struct trace_function *f = trace_index_function(b->r->ix, function);
@@ -290,7 +290,7 @@ static int add_path(struct builder *b, const struct bunch *bunch, const struct s
 	for (size_t i = 0; i < n_frames && r == 0; i++) {
 		code = functions = trace_index_frame(b->r->ix, frames[i], &n);
 		if (b->r->o->by == BY_LINE)
-			code = trace_index_frame_places(b->r->ix, frames[i], &n);
+			code = trace_index_frame_lines(b->r->ix, frames[i], &n);
 		for (size_t k = 0; k < (b->r->o->inlined ? n : 1) && r == 0; k++)
 			r = push_function(b, functions[k], code[k]);
 	}
@@ -332,7 +332,7 @@ int report_build_tree(struct report *report)
 		r = pool_new(&report->budget, &b.bunches);
 	if (r < 0)
 		return r;
-	n_code = report->o->by == BY_LINE ? trace_index_n_places(report->ix)
+	n_code = report->o->by == BY_LINE ? trace_index_n_lines(report->ix)
 					  : trace_index_n_functions(report->ix);
 	b.code_labels = calloc((size_t)n_code + 1, sizeof(*b.code_labels));
 	b.thread_labels =

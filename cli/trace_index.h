@@ -135,14 +135,14 @@ uint32_t trace_index_n_functions(const struct trace_index *ix);
 const struct trace_function *trace_index_function(const struct trace_index *ix, uint32_t i);
 
 /* A line of a function's source. */
-struct trace_place {
+struct trace_line {
 	uint32_t function;
 	uint32_t file; /* string, a path; TRACE_NONE: not known */
 	uint32_t line; /* 0: not known */
 };
 
-uint32_t trace_index_n_places(const struct trace_index *ix);
-const struct trace_place *trace_index_place(const struct trace_index *ix, uint32_t i);
+uint32_t trace_index_n_lines(const struct trace_index *ix);
+const struct trace_line *trace_index_line(const struct trace_index *ix, uint32_t i);
 
 /* Frames, outermost first. */
 uint32_t trace_index_n_stacks(const struct trace_index *ix);
@@ -152,9 +152,9 @@ const uint32_t *trace_index_stack(const struct trace_index *ix, uint32_t stack, 
  * those that were inlined into it. At least one.
  */
 const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, size_t *ret_n);
-/* Where in them: as many places, in the same order. */
-const uint32_t *trace_index_frame_places(const struct trace_index *ix, uint32_t frame,
-					 size_t *ret_n);
+/* The lines in them: as many, in the same order. */
+const uint32_t *trace_index_frame_lines(const struct trace_index *ix, uint32_t frame,
+					size_t *ret_n);
 
 /* ---- samples ---- */
 

@@ -27,8 +27,8 @@ static void must(bool ok)
 
 static void examine_stack(const struct trace_index *ix, uint32_t stack)
 {
-	size_t n_frames, n_functions, n_places;
-	const uint32_t *places;
+	size_t n_frames, n_functions, n_lines;
+	const uint32_t *lines;
 	const uint32_t *frames = trace_index_stack(ix, stack, &n_frames);
 
 	must(n_frames > 0);
@@ -38,10 +38,10 @@ static void examine_stack(const struct trace_index *ix, uint32_t stack)
 		must(n_functions > 0);
 		for (size_t k = 0; k < n_functions; k++)
 			must(functions[k] < trace_index_n_functions(ix));
-		places = trace_index_frame_places(ix, frames[i], &n_places);
-		must(n_places == n_functions);
-		for (size_t k = 0; k < n_places; k++)
-			must(trace_index_place(ix, places[k])->function == functions[k]);
+		lines = trace_index_frame_lines(ix, frames[i], &n_lines);
+		must(n_lines == n_functions);
+		for (size_t k = 0; k < n_lines; k++)
+			must(trace_index_line(ix, lines[k])->function == functions[k]);
 	}
 }
 

@@ -145,7 +145,7 @@ START_TEST(late_symbols_replace_names_and_add_what_was_inlined)
 	AddressSymbols *a = t.symbols->module_symbols->address_symbols[0];
 	Line inner = LINE__INIT, outer = LINE__INIT;
 	Line *lines[] = { &inner, &outer };
-	const struct trace_place *place;
+	const struct trace_line *line;
 	const uint32_t *frames;
 	size_t n;
 
@@ -164,18 +164,18 @@ START_TEST(late_symbols_replace_names_and_add_what_was_inlined)
 	ck_assert_str_eq(stack(0), "main;whole;innermost;ksys_read");
 	trace_index_frame(ix, frames[1], &n);
 	ck_assert_uint_eq(n, 2);
-	place = trace_index_place(ix, trace_index_frame_places(ix, frames[1], &n)[1]);
+	line = trace_index_line(ix, trace_index_frame_lines(ix, frames[1], &n)[1]);
 	ck_assert_uint_eq(n, 2);
-	ck_assert_uint_eq(place->function, trace_index_frame(ix, frames[1], &n)[1]);
-	ck_assert_str_eq(trace_index_string(ix, place->file), "/src/inner.h");
-	ck_assert_uint_eq(place->line, 7);
+	ck_assert_uint_eq(line->function, trace_index_frame(ix, frames[1], &n)[1]);
+	ck_assert_str_eq(trace_index_string(ix, line->file), "/src/inner.h");
+	ck_assert_uint_eq(line->line, 7);
 }
 END_TEST
 
 START_TEST(a_frame_may_know_its_line_itself)
 {
 	InternedString *path = good_trace_alloc(&t, sizeof(*path));
-	const struct trace_place *place;
+	const struct trace_line *line;
 	const uint32_t *frames;
 	size_t n;
 
@@ -190,12 +190,12 @@ START_TEST(a_frame_may_know_its_line_itself)
 	interned()->frames[2]->line_number = 33;
 	read_trace();
 	frames = trace_index_stack(ix, sample(0)->stack, &n);
-	place = trace_index_place(ix, *trace_index_frame_places(ix, frames[2], &n));
-	ck_assert_str_eq(trace_index_string(ix, place->file), "app.py");
-	ck_assert_uint_eq(place->line, 33);
-	place = trace_index_place(ix, *trace_index_frame_places(ix, frames[0], &n));
-	ck_assert_uint_eq(place->file, TRACE_NONE);
-	ck_assert_uint_eq(place->line, 0);
+	line = trace_index_line(ix, *trace_index_frame_lines(ix, frames[2], &n));
+	ck_assert_str_eq(trace_index_string(ix, line->file), "app.py");
+	ck_assert_uint_eq(line->line, 33);
+	line = trace_index_line(ix, *trace_index_frame_lines(ix, frames[0], &n));
+	ck_assert_uint_eq(line->file, TRACE_NONE);
+	ck_assert_uint_eq(line->line, 0);
 }
 END_TEST
 
