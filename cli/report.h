@@ -54,6 +54,8 @@ struct report {
 
 /* -ENOENT: there is no such source, said on stderr. */
 int report_select(struct report *r);
+bool report_is_cpu(const struct report *r,
+		   const struct trace_source *s); /* what ran, not what waited */
 bool report_is_meant(const struct report *r, const struct trace_sample *s);
 /* The samples that are meant as a tree: of each comm, process, thread or CPU, by `o->by`. */
 int report_build_tree(struct report *r);

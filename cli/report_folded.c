@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "report.h"
 
@@ -48,7 +47,7 @@ static uint64_t count_of(const struct report *r, uint32_t node)
 {
 	const struct stack_sums *sums = stack_tree_sums(r->tree, node);
 
-	if (strcmp(trace_index_string(r->ix, r->source->name), "linux.perf") == 0)
+	if (report_is_cpu(r, r->source))
 		return sums->n_self;
 	return sums->self;
 }

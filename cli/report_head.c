@@ -77,7 +77,8 @@ void report_head(const struct report *r)
 	       r->n_threads, r->n_threads == 1 ? "" : "s", r->n_processes,
 	       r->n_processes == 1 ? "" : "es");
 	if (s->unit == TRACE_UNIT_NS || s->unit == TRACE_UNIT_BYTES || r->weight != r->n_samples)
-		printf(", %s", report_weight(r, r->weight).s);
+		printf(", %s%s", report_weight(r, r->weight).s,
+		       s->unit == TRACE_UNIT_NS && report_is_cpu(r, s) ? " of CPU time" : "");
 	fputs("\n", stdout);
 	report_lost(r);
 	print_others(r);

@@ -12,12 +12,17 @@
 
 /* ---- one source ---- */
 
+bool report_is_cpu(const struct report *r, const struct trace_source *s)
+{
+	return strcmp(trace_index_string(r->ix, s->name), CPU_SOURCE) == 0;
+}
+
 /* CPU time first: that is what a profile is. The less the better. */
 static int rank(const struct report *r, const struct trace_source *s)
 {
 	const char *name = trace_index_string(r->ix, s->name);
 
-	if (strcmp(name, CPU_SOURCE) == 0)
+	if (report_is_cpu(r, s))
 		return s->unit == TRACE_UNIT_BYTES || s->unit == TRACE_UNIT_PAGE_FAULTS;
 	return name[0] == '\0' ? 2 : 3;
 }
