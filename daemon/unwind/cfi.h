@@ -53,7 +53,7 @@ enum cfi_where {
 	CFI_SAME,      /* as in this frame */
 	CFI_UNDEF,     /* gone */
 	CFI_AT_OFFSET, /* in memory, at CFA + offset */
-	CFI_OFFSET,    /* CFA + offset itself. For the CFA: register + offset */
+	CFI_OFFSET,    /* CFA + offset itself */
 	CFI_REGISTER,  /* in register `offset` */
 	CFI_AT_EXPR,   /* in memory, where an expression says */
 	CFI_EXPR,      /* what an expression says */
@@ -69,8 +69,9 @@ struct cfi_value {
 };
 
 struct cfi_state {
-	struct cfi_value cfa; /* CFI_UNSET, CFI_OFFSET or CFI_EXPR */
+	struct cfi_value cfa; /* CFI_UNSET, CFI_OFFSET (the two below) or CFI_EXPR */
 	uint64_t cfa_reg;
+	int64_t cfa_offset;
 	struct cfi_value columns[CFI_COLUMNS];
 };
 

@@ -97,10 +97,19 @@ static void set_expr(struct cfi_run *run, enum cfi_where where)
 		*v = expr;
 }
 
-static void set_cfa(struct cfi_run *run, uint64_t reg, uint64_t offset)
+/*
+ * What hand-written CFI relies on, as libgcc has it: after an expression an
+ * offset alone is only remembered, and a register goes with the last offset.
+ */
+static void set_cfa_offset(struct cfi_run *run, uint64_t offset)
+{
+	run->state.cfa_offset = (int64_t)offset;
+}
+
+static void set_cfa_reg(struct cfi_run *run, uint64_t reg)
 {
 	run->state.cfa_reg = reg;
-	run->state.cfa = (struct cfi_value){ .where = CFI_OFFSET, .offset = (int64_t)offset };
+	run->state.cfa = (struct cfi_value){ .where = CFI_OFFSET };
 }
 
 /* Wraps as the machine would: a distance that makes no sense is found when it is used. */
@@ -126,14 +135,6 @@ static int set_loc(struct cfi_run *run)
 	if (to < run->next)
 		return -EBADMSG;
 	run->next = to;
-	return 0;
-}
-
-static int set_cfa_offset(struct cfi_run *run, uint64_t offset)
-{
-	if (run->state.cfa.where != CFI_OFFSET)
-		return -EBADMSG;
-	run->state.cfa.offset = (int64_t)offset;
 	return 0;
 }
 
@@ -182,20 +183,22 @@ static int extended(struct cfi_run *run, uint8_t op)
 	case DW_CFA_restore_state:
 		return recall(run);
 	case DW_CFA_def_cfa:
-		reg = cfi_uleb(p);
-		set_cfa(run, reg, cfi_uleb(p));
+		set_cfa_reg(run, cfi_uleb(p));
+		set_cfa_offset(run, cfi_uleb(p));
 		return 0;
 	case DW_CFA_def_cfa_sf:
-		reg = cfi_uleb(p);
-		set_cfa(run, reg, scaled(run, (uint64_t)cfi_sleb(p)));
+		set_cfa_reg(run, cfi_uleb(p));
+		set_cfa_offset(run, scaled(run, (uint64_t)cfi_sleb(p)));
 		return 0;
 	case DW_CFA_def_cfa_register:
-		run->state.cfa_reg = cfi_uleb(p);
-		return set_cfa_offset(run, (uint64_t)run->state.cfa.offset);
+		set_cfa_reg(run, cfi_uleb(p));
+		return 0;
 	case DW_CFA_def_cfa_offset:
-		return set_cfa_offset(run, cfi_uleb(p));
+		set_cfa_offset(run, cfi_uleb(p));
+		return 0;
 	case DW_CFA_def_cfa_offset_sf:
-		return set_cfa_offset(run, scaled(run, (uint64_t)cfi_sleb(p)));
+		set_cfa_offset(run, scaled(run, (uint64_t)cfi_sleb(p)));
+		return 0;
 	case DW_CFA_def_cfa_expression:
 		run->state.cfa = read_expr(run, CFI_EXPR);
 		return 0;

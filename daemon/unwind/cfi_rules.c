@@ -180,7 +180,7 @@ static bool set_cfa(const struct cfi_machine *m, const struct cfi_state *s, stru
 	if (sp->where != CFI_UNSET && !(sp->where == CFI_OFFSET && sp->offset == 0))
 		return false;
 	if (s->cfa.where == CFI_OFFSET)
-		return cfa_from_reg(m, s->cfa_reg, s->cfa.offset, ret);
+		return cfa_from_reg(m, s->cfa_reg, s->cfa_offset, ret);
 	return s->cfa.where == CFI_EXPR && cfa_from_expr(m, &s->cfa, ret);
 }
 
