@@ -69,6 +69,15 @@ check "a time splits them without a rest ($before and $after)" [ $((before + aft
 echo "# the ways to report"
 check "a flame graph has the function" sh -c "'$O/tracectl' report --flame '$trace' | grep -q '\[hot_left *\]'"
 check "stacks are accounted for" sh -c "'$O/tracectl' report --completeness '$trace' | grep -q '% .* all'"
+cat >"$T/whole.py" <<'PY'
+import json, sys
+c = json.load(sys.stdin)["completeness"]
+print(100 * c["whole"] / (c["samples"] - c["without_user_stack"]))
+PY
+said=$(sed -n 's/.*stacks of samples: \([0-9.]*\) % whole.*/\1/p' "$T/err")
+counted=$(report --json | python3 "$T/whole.py")
+check "as many stacks are whole as the recorder said ($said %, $counted %)" \
+	awk -v a="$said" -v b="$counted" 'BEGIN { d = a - b; exit !(a > 0 && d * d < 0.01) }'
 missing=$(report --source linux.none 2>&1)
 status=$?
 check "a source that is not there has status 1, and what there is is said" \
