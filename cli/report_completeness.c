@@ -16,6 +16,7 @@ static const struct {
 	enum stack_end end;
 	const char *text;
 } reasons[] = {
+	{ "COMPLETE", STACK_WHOLE, "whole" },
 	{ "APPROX", STACK_WHOLE,
 	  "whole, in part by frame pointers where nothing better was known" },
 	{ "DEPTH", STACK_ENDS, "deeper than a walk goes" },
@@ -42,7 +43,7 @@ static const struct {
 
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))
 
-static const char *text_of(const char *reason)
+const char *completeness_text(const char *reason)
 {
 	for (size_t i = 0; i < N_REASONS; i++)
 		if (strcmp(reasons[i].name, reason) == 0)
@@ -193,7 +194,7 @@ static void print_reasons(const struct report *r, const struct completeness *c)
 		printf("%6.2f%% %10s  %-12s  %s\n",
 		       report_percent(c->all.reasons[reason], c->all.n_samples),
 		       report_number(c->all.reasons[reason]).s, report_printable(name).s,
-		       text_of(name));
+		       completeness_text(name));
 		done[reason] = true;
 	}
 }

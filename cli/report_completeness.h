@@ -13,6 +13,8 @@ enum stack_end {
 
 /* "" is whole; so is "APPROX". What has another name ends. */
 enum stack_end completeness_of(const char *reason);
+/* What it means, for people; "" for one that is not known. */
+const char *completeness_text(const char *reason);
 
 #define COMPLETENESS_MAX_REASONS 256 /* an index has no more */
 

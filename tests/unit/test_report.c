@@ -15,8 +15,9 @@
 #include "command.h"
 #include "good_trace.h"
 #include "io.h"
-#include "report.h"
+#include "report_completeness.h"
 #include "text.h"
+#include "unwind/stack_walk.h"
 
 #define GOLDEN "tests/golden/report/"
 #define TRACE  GOLDEN "trace.pftrace"
@@ -190,6 +191,23 @@ START_TEST(help_lists_every_way_to_report)
 }
 END_TEST
 
+START_TEST(every_reason_of_the_walker_is_known_for_what_it_is)
+{
+	for (unsigned e = 0; e < UNWIND_ENDS; e++) {
+		const char *name = unwind_end_name((enum unwind_end)e);
+		enum stack_end want = e <= UNWIND_APPROX			 ? STACK_WHOLE
+				      : unwind_end_has_stack((enum unwind_end)e) ? STACK_ENDS
+										 : STACK_NONE;
+
+		ck_assert_msg(completeness_of(name) == want, "%s", name);
+		ck_assert_msg(completeness_text(name)[0] != '\0', "%s", name);
+	}
+	ck_assert_int_eq(completeness_of(""), STACK_WHOLE);
+	ck_assert_int_eq(completeness_of("OF_ANOTHER_PRODUCER"), STACK_ENDS);
+	ck_assert_str_eq(completeness_text("OF_ANOTHER_PRODUCER"), "");
+}
+END_TEST
+
 START_TEST(a_report_that_cannot_be_written_is_a_failure)
 {
 	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO);
@@ -353,6 +371,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_wrong_command_line_has_status_2_and_one_message, 0,
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(tc, help_lists_every_way_to_report);
+	tcase_add_test(tc, every_reason_of_the_walker_is_known_for_what_it_is);
 	tcase_add_test(tc, a_report_that_cannot_be_written_is_a_failure);
 	tcase_add_test(tc, a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read);
 	tcase_add_test(tc, blocks_that_cannot_be_read_are_said_to_be);
