@@ -34,6 +34,7 @@ static const char usage[] =
 	"                         beside the others, with samples of its own; 'help' lists them\n"
 	"      --period N         a sample every N events, instead of --freq\n"
 	"      --counters TIME    how often counters are read (default 1s)\n"
+	"      --alloc-bytes N    of source alloc: a sample each so many (default 512K)\n"
 	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
 	"Whose samples and system calls (all given must match):\n"
 	"  -p, --pid PID,...      of these processes and their descendants\n"
@@ -49,7 +50,16 @@ static const char usage[] =
 	"Exit status: 0 complete; 1 failed; 2 usage; 3 complete but events were lost;\n"
 	"4 the daemon went away, FILE holds what came before.\n";
 
-enum { OPT_NO = 256, OPT_PERIOD, OPT_COUNTERS, OPT_OFFCPU_MIN, OPT_COMM, OPT_CGROUP, OPT_HELP };
+enum {
+	OPT_NO = 256,
+	OPT_PERIOD,
+	OPT_COUNTERS,
+	OPT_ALLOC_BYTES,
+	OPT_OFFCPU_MIN,
+	OPT_COMM,
+	OPT_CGROUP,
+	OPT_HELP
+};
 
 static int bad(const char *what, const char *value, const char *want)
 {
@@ -169,6 +179,10 @@ static int parse_option(int c, char *arg, struct record_options *o)
 			return bad("--counters", arg, "want 10ms to 1h");
 		o->counters_interval_ms = (uint32_t)(n / 1000000);
 		return 0;
+	case OPT_ALLOC_BYTES:
+		if (text_bytes(arg, 1ull << 40, &o->alloc_bytes) < 0 || !o->alloc_bytes)
+			return bad("--alloc-bytes", arg, "want a size such as 64K or 1M");
+		return 0;
 	case OPT_OFFCPU_MIN:
 		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
 			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
@@ -206,6 +220,7 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 		{ "period", required_argument, NULL, OPT_PERIOD },
 		{ "event", required_argument, NULL, 'e' },
 		{ "counters", required_argument, NULL, OPT_COUNTERS },
+		{ "alloc-bytes", required_argument, NULL, OPT_ALLOC_BYTES },
 		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "comm", required_argument, NULL, OPT_COMM },

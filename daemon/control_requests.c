@@ -28,6 +28,8 @@
 #define MIN_PROGRESS_MS	    50
 #define DEFAULT_WAIT_NS	    NS_PER_MS
 #define MAX_WAIT_NS	    (3600 * NS_PER_SEC)
+#define DEFAULT_ALLOC_BYTES (512 * 1024)
+#define MAX_ALLOC_BYTES	    (1ull << 40)
 #define MAX_COMMAND_LINE    4096
 
 struct control_requests {
@@ -162,7 +164,8 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 	int r;
 
 	*config = (struct trace_config){ .counters_interval_ms = DEFAULT_COUNTERS_MS,
-					 .offcpu_min_ns = DEFAULT_WAIT_NS };
+					 .offcpu_min_ns = DEFAULT_WAIT_NS,
+					 .alloc_bytes = DEFAULT_ALLOC_BYTES };
 	r = choose_sources(req, config, why, why_size);
 	if (r == 0)
 		r = choose_filters(req, config, why, why_size);
@@ -176,6 +179,12 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 	    config->counters_interval_ms > MAX_COUNTERS_MS) {
 		snprintf(why, why_size, "counters are read every %d to %d ms", MIN_COUNTERS_MS,
 			 MAX_COUNTERS_MS);
+		return -EINVAL;
+	}
+	if (req->has_alloc_bytes)
+		config->alloc_bytes = req->alloc_bytes;
+	if (config->alloc_bytes == 0 || config->alloc_bytes > MAX_ALLOC_BYTES) {
+		snprintf(why, why_size, "a sample of allocations each 1 byte to 1 TiB");
 		return -EINVAL;
 	}
 	if (req->has_offcpu_min_ns)

@@ -37,6 +37,7 @@ struct trace_config {
 	uid_t uid;
 
 	uint32_t counters_interval_ms;
+	uint64_t alloc_bytes;	/* a sample of allocations each so many */
 	uint64_t offcpu_min_ns; /* waits that are over sooner are left out */
 	char *command_line; /* of the client, for the trace's attributes */
 };

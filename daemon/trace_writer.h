@@ -46,6 +46,7 @@ enum trace_sequence {
 	SEQ_SAMPLES = 16,  /* CPU samples */
 	SEQ_OFFCPU = 17,   /* samples of waits, by who waits */
 	SEQ_WAKERS = 18,   /* and by who ends them */
+	SEQ_ALLOC = 19,	   /* samples of allocations */
 	SEQ_MORE_SAMPLES = 24, /* of further events, one sequence each */
 	SEQ_MAX = 32,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elf_objects.c - variables of an ELF file by name. */
+/* elf_objects.c - variables and functions of an ELF file by name. */
 #include "elf_objects.h"
 
 #include <elf.h>
@@ -48,7 +48,9 @@ static bool find_in(Elf *elf, GElf_Word type, const char *name, uint64_t *ret_va
 	for (size_t i = 0; i < st.n && gelf_getsym(st.syms, (int)i, &sym); i++) {
 		const char *s;
 
-		if (GELF_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx == SHN_UNDEF)
+		if ((GELF_ST_TYPE(sym.st_info) != STT_OBJECT &&
+		     GELF_ST_TYPE(sym.st_info) != STT_FUNC) ||
+		    sym.st_shndx == SHN_UNDEF)
 			continue;
 		s = elf_symtab_name(&st, &sym);
 		if (s && strcmp(s, name) == 0) {

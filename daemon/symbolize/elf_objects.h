@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elf_objects.h - variables of an ELF file by name: where they will lie, and
+ * elf_objects.h - variables, and functions, of an ELF file by name: where they will lie, and
  * what is in them before the program runs.
  *
  * Runs in the unprivileged worker only, since every byte of the file may be
@@ -24,7 +24,7 @@ struct elf_text {
 int elf_text(Elf *elf, struct elf_text *ret);
 
 /*
- * Finds the variable `name`, in .dynsym or else in .symtab, and reads the first
+ * Finds the variable or function `name`, in .dynsym or else in .symtab, and reads the first
  * `max` bytes of its segment from there with pread from `fd`, as many as the
  * file has. Returns how many, or -ENOENT: no such variable.
  */

@@ -38,7 +38,7 @@ static int drop(void *ctx, const void *bytes, size_t len, bool essential)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
-	if (strcmp((*argv)[0], files_worker_name) == 0)
+	if (strcmp((*argv)[0], files_worker_name(FILES_WORKER_SYMBOLS)) == 0)
 		_exit(0);
 	return 0;
 }

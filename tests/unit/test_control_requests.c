@@ -123,6 +123,11 @@ START_TEST(every_number_has_its_bounds)
 	req.offcpu_min_ns = 0;
 	assert_taken();
 	ck_assert_uint_eq(config.offcpu_min_ns, 0);
+	req.has_alloc_bytes = 1;
+	req.alloc_bytes = 0;
+	assert_refused("each 1 byte to 1 TiB");
+	req.alloc_bytes = 1;
+	assert_taken();
 	req.has_period = 1;
 	req.period = 0;
 	assert_refused("the period");

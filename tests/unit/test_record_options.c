@@ -54,7 +54,7 @@ START_TEST(every_option_is_taken)
 
 	snprintf(words, sizeof(words),
 		 "-d 10s -o out -f -q -a -s cpu,sched -F 99 -e cycles -p %d,%d -u 0 "
-		 "--no net --comm a* --counters 250ms --offcpu-min 100us --period 7",
+		 "--no net --comm a* --counters 250ms --offcpu-min 100us --alloc-bytes 64K --period 7",
 		 (int)getpid(), (int)getppid());
 	ck_assert_int_eq(parse(words), 0);
 	ck_assert(o.duration_ns == 10000000000ull);
@@ -72,6 +72,7 @@ START_TEST(every_option_is_taken)
 	ck_assert_str_eq(o.comm, "a*");
 	ck_assert_uint_eq(o.counters_interval_ms, 250);
 	ck_assert(o.has_offcpu_min);
+	ck_assert_uint_eq(o.alloc_bytes, 65536);
 	ck_assert_uint_eq(o.offcpu_min_ns, 100000);
 	ck_assert_uint_eq(o.period, 7);
 	ck_assert_ptr_null(o.command);
@@ -133,6 +134,8 @@ START_TEST(what_is_out_of_bounds_is_refused)
 		"--counters 2h",
 		"--offcpu-min 2h",
 		"--offcpu-min x",
+		"--alloc-bytes 0",
+		"--alloc-bytes 2048G",
 		"-u no-such-user-here",
 		"-u 4294967295",
 		"--cgroup /tmp",
