@@ -45,10 +45,10 @@ static __always_inline struct event_stream *stream_next(__u32 stream, __u64 *ret
 	return s;
 }
 
-static __always_inline void event_fill(struct event_hdr *hdr, __u16 type, __u16 stream, __u16 size,
-				       __u64 seq)
+static __always_inline void event_fill_at(struct event_hdr *hdr, __u64 time_ns, __u16 type,
+					  __u16 stream, __u16 size, __u64 seq)
 {
-	hdr->time_ns = bpf_ktime_get_boot_ns();
+	hdr->time_ns = time_ns;
 	hdr->seq = seq;
 	hdr->cgroup_id = 0;
 	hdr->tgid = hdr->tid = hdr->peer_tgid = hdr->peer_tid = 0;
@@ -56,6 +56,12 @@ static __always_inline void event_fill(struct event_hdr *hdr, __u16 type, __u16 
 	hdr->type = type;
 	hdr->stream = stream;
 	hdr->size = size;
+}
+
+static __always_inline void event_fill(struct event_hdr *hdr, __u16 type, __u16 stream, __u16 size,
+				       __u64 seq)
+{
+	event_fill_at(hdr, bpf_ktime_get_boot_ns(), type, stream, size, seq);
 }
 
 /*
@@ -66,7 +72,13 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 {
 	struct event_stream *s;
 	struct event_hdr *hdr;
-	__u64 seq = 0;
+	/*
+	 * The clock first: a program may be preempted here for as long as a
+	 * thread may be. With a time from before, this record is old among those
+	 * that were numbered meanwhile; the other way round they would all seem
+	 * to come after it.
+	 */
+	__u64 time_ns = bpf_ktime_get_boot_ns(), seq = 0;
 
 	s = stream_next(stream, &seq);
 	if (!s)
@@ -76,7 +88,7 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 		__sync_fetch_and_add(&s->n_lost, 1);
 		return 0;
 	}
-	event_fill(hdr, type, stream, size, seq);
+	event_fill_at(hdr, time_ns, type, stream, size, seq);
 	return hdr;
 }
 
