@@ -42,11 +42,11 @@ static __always_inline __u32 n_frames(long bytes, __u32 max)
 	return n < max ? n : max;
 }
 
-/* A crowd of copies must not drive out the samples of others. */
-static __always_inline bool has_room(__u32 fraction)
+/* A crowd of copies must not drive out the samples of others: up to so many quarters. */
+static __always_inline bool has_room(__u32 quarters)
 {
 	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
-	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / fraction;
+	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * quarters;
 }
 
 /* Behind `n` of the kernel. Returns how many. */
@@ -57,7 +57,7 @@ static __always_inline __u32 user_frames(void *ctx, struct cpu_sample_event *ev,
 	ev->has_copy = 0;
 	if (unwind_by_tables) {
 		unwind_user(ev->ips + (n & 127), &ev->copy, &r);
-		ev->has_copy = ev->copy.sp && has_room(4);
+		ev->has_copy = ev->copy.sp && has_room(3);
 	} else if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD) {
 		r.end = UNWIND_KTHREAD;
 	} else {
@@ -108,7 +108,7 @@ static __always_inline void output(struct cpu_sample_event *ev, struct event_str
 	if (ev->has_copy) {
 		__u64 wanted = unwind_stack_size((void *)bpf_get_current_task_btf(), ev->copy.sp);
 
-		if (wanted > UNWIND_COPY_BYTES && has_room(8) && output_large(ev))
+		if (wanted > UNWIND_COPY_BYTES && has_room(2) && output_large(ev))
 			return;
 		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
 		size = CPU_SAMPLE_COPY_HEAD + ev->copy.len;
