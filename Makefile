@@ -43,7 +43,7 @@ HELPERS := $(filter-out $(TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
-# Programs that read traces for tests, with our own reader.
+# Programs that look into things for tests, with our own readers.
 READERS := $(wildcard tests/tools/*.c)
 
 obj     = $(patsubst %.c,$(O)/%.o,$(1))
@@ -71,6 +71,7 @@ $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
 $(O)/tests/tools/unwind_tables: $(call obj,$(DAEMON))
+$(O)/tests/tools/bpf_verify: $(O)/daemon/bpf_load.o
 
 $(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
 	$(call say,LINK)
@@ -114,7 +115,9 @@ prog_cflags := -std=gnu11 -D_GNU_SOURCE -O2 -g -fno-omit-frame-pointer \
 $(PROGS): $(O)/%: %.c
 	$(call say,PROG)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(prog_cflags) -MMD -MP $< -o $@
+	$(Q)$(CC) $(prog_cflags) $(flags_$(@F)) -MMD -MP $< -o $@
+
+flags_deep := -fomit-frame-pointer
 
 # LAZY: there is a table that ld.so fills at the first call of a function.
 flags_stacks-no-fp := -DLAZY -fomit-frame-pointer
@@ -161,11 +164,16 @@ check-all: all $(UNIT) $(PROGS) $(STACKS) $(READS) fuzz
 check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(READS)
 	@tests/run --unit --integration $(O)
 
+check-vm: all $(PROGS) $(STACKS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
+	@tests/deps --vm
+	@tests/vm/run $(O) $(KERNELS)
+
 check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
 	@tests/run --fuzz $(O)
 
-bench: all $(PROGS)			## cost of recording as ratios against perf (root)
-	@tests/bench/run $(O)
+bench: all $(PROGS) $(READS)		## cost of recording and completeness, against perf (root); PARTS=
+	@tests/deps --bench
+	@tests/bench/run $(O) $(PARTS)
 
 # A coverage-guided fuzzer for every boundary, from the same sources: clang, with
 # its own objects, of which each fuzzer takes what it needs.
@@ -235,7 +243,7 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-fuzz \
+.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-fuzz \
 	bench fuzz analyze format compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -111,7 +111,7 @@ small_program() { # FILE
 
 compat32() {
 	small_program "$T/compat32"
-	(timeout -s KILL 0.5 "$T/compat32") 2>/dev/null
+	(timeout -s KILL 1 "$T/compat32") 2>/dev/null
 	[ $? != 137 ] || printf 'compat32\t0\t!COMPAT32\n'
 }
 

@@ -29,10 +29,13 @@ START = re.compile(
 )
 WHOLE = ("", "APPROX")
 
+# Fields of FtraceEvent.
+NEWTASK, RENAME = 235, 236
+
 
 class Trace:
     def __init__(self, path):
-        self.names = defaultdict(set)  # (pid, tid) -> names of the thread
+        self.names = defaultdict(set)  # tid -> names of the thread
         self.interned = {}  # (sequence, kind, iid) -> message as a list of fields
         self.samples = []  # (sequence, time, sample)
         with open(path, "rb") as f:
@@ -43,12 +46,21 @@ class Trace:
         for number, value in fields(get.get(2, b"")):
             entry = dict(fields(value))
             if number == 2:
-                self.names[entry[3], entry[1]].add(entry.get(2, b"").decode())
+                self.names[entry[1]].add(entry.get(2, b"").decode(errors="replace"))
+        for number, value in fields(get.get(1, b"")):
+            if number == 2:
+                self.ftrace_event(dict(fields(value)))
         for kind, entry in fields(get.get(12, b"")):
             message = list(fields(entry))
             self.interned[get[10], kind, dict(message)[1]] = message
         if 135 in get:
             self.samples.append((get[10], get[8], dict(fields(get[135]))))
+
+    def ftrace_event(self, event):
+        for kind, name in ((NEWTASK, 2), (RENAME, 3)):
+            if kind in event:
+                get = dict(fields(event[kind]))
+                self.names[get[1]].add(get[name].decode(errors="replace"))
 
     def string(self, sequence, kind, iid):
         return dict(self.interned[sequence, kind, iid]).get(2, b"").decode()
@@ -117,7 +129,7 @@ def main():
     n_pattern, others = Counter(), defaultdict(Counter)
     trace = Trace(sys.argv[1])
     for sequence, time, sample in trace.samples:
-        labels = trace.names[trace.thread(sequence, sample)] & patterns.keys()
+        labels = trace.names[trace.thread(sequence, sample)[1]] & patterns.keys()
         labels = [label for label in labels if time >= begin[label]]
         if not labels:
             continue
