@@ -20,6 +20,8 @@ char elf_objects_mark[32] = MARK;
 char elf_objects_zero[32];
 
 static int fd;
+int main(void);
+
 static Elf *elf;
 
 static void set_up(void)
@@ -73,12 +75,23 @@ START_TEST(what_begins_as_zeroes_is_in_no_file)
 }
 END_TEST
 
-START_TEST(functions_and_what_other_files_have_are_no_variables)
+START_TEST(functions_are_found_as_variables_are)
+{
+	char bytes[32];
+	uint64_t vaddr = 0;
+
+	ck_assert_int_gt(elf_object(elf, fd, "main", bytes, sizeof(bytes), &vaddr), 0);
+	ck_assert_uint_eq(vaddr + bias(), (uintptr_t)main);
+	ck_assert_mem_eq(bytes, (const void *)(uintptr_t)main, sizeof(bytes));
+}
+END_TEST
+
+START_TEST(what_other_files_have_is_not_found)
 {
 	char bytes[32];
 	uint64_t vaddr;
 
-	ck_assert_int_eq(elf_object(elf, fd, "main", bytes, sizeof(bytes), &vaddr), -ENOENT);
+	ck_assert_int_eq(elf_object(elf, fd, "malloc", bytes, sizeof(bytes), &vaddr), -ENOENT);
 	ck_assert_int_eq(elf_object(elf, fd, "no such thing", bytes, sizeof(bytes), &vaddr),
 			 -ENOENT);
 	ck_assert_int_eq(elf_object(elf, fd, "", bytes, sizeof(bytes), &vaddr), -ENOENT);
@@ -134,7 +147,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_variable_is_where_it_is_with_what_is_in_it);
 	tcase_add_test(tc, what_begins_as_zeroes_is_in_no_file);
-	tcase_add_test(tc, functions_and_what_other_files_have_are_no_variables);
+	tcase_add_test(tc, functions_are_found_as_variables_are);
+	tcase_add_test(tc, what_other_files_have_is_not_found);
 	tcase_add_test(tc, the_text_is_where_functions_are);
 	tcase_add_test(tc, a_file_cut_short_does_no_harm);
 	suite_add_tcase(s, tc);
