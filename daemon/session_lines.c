@@ -27,8 +27,8 @@ static int add_place(struct trace_symbols *symbols, const struct source_place *p
 	struct trace_symbol_line lines[FILES_FRAMES_MAX];
 	const struct location *loc = place->location;
 
-	if (place->n == 0)
-		return 0;
+	if (place->n == 0 || (place->n == 1 && loc->has_symbol && !place->frames[0].source_len))
+		return 0; /* nothing that the frame does not say */
 	for (size_t i = 0; i < place->n; i++) {
 		const struct source_frame *f = &place->frames[i];
 

@@ -39,7 +39,9 @@ struct files_server {
 
 	/* Lines are asked for one file after the other, and each takes much memory. */
 	uint64_t lines_id;
-	struct dwarf_lines *lines; /* NULL: none */
+	struct dwarf_lines *lines;	   /* NULL: none */
+	struct elf_symbols *lines_symbols; /* for what DWARF does not name; NULL: not needed yet */
+	bool lines_symbols_tried;
 	int lines_fds[FILES_MAX_FDS];
 };
 
@@ -227,17 +229,30 @@ static void serve_names(struct files_server *s, const struct files_request *req,
 
 /* ---- lines ---- */
 
-/* libdw reads from the descriptors as long as it is there: they stay open. */
+static void forget_lines(struct files_server *s)
+{
+	dwarf_lines_free(s->lines);
+	elf_symbols_free(s->lines_symbols);
+	if (s->lines || s->lines_symbols)
+		close_fds(s->lines_fds);
+	s->lines = NULL;
+	s->lines_symbols = NULL;
+	s->lines_symbols_tried = false;
+	s->lines_id = 0;
+}
+
+/*
+ * libdw reads from the descriptors as long as it is there: they stay open. A
+ * debug file may also have a symbol table alone.
+ */
 static int load_lines(struct files_server *s, uint64_t id, int fds[FILES_MAX_FDS])
 {
 	int r;
 
-	if (s->lines) {
-		dwarf_lines_free(s->lines);
-		s->lines = NULL;
-		close_fds(s->lines_fds);
-	}
+	forget_lines(s);
 	r = dwarf_lines_load(fds[0], fds[1], &s->lines);
+	if (r == -ENOEXEC || r == -EFBIG)
+		r = elf_symbols_load(fds[0], -1, &s->lines_symbols);
 	if (r < 0)
 		return r;
 	s->lines_id = id;
@@ -246,6 +261,31 @@ static int load_lines(struct files_server *s, uint64_t id, int fds[FILES_MAX_FDS
 		fds[i] = -1;
 	}
 	return 0;
+}
+
+/* The function at `vaddr` by the file's symbol table, or NULL. */
+static const char *symbol_at(struct files_server *s, uint64_t vaddr)
+{
+	uint64_t start;
+
+	if (!s->lines_symbols && !s->lines_symbols_tried &&
+	    elf_symbols_load(s->lines_fds[0], -1, &s->lines_symbols) < 0)
+		s->lines_symbols = NULL;
+	s->lines_symbols_tried = true;
+	return s->lines_symbols ? elf_symbols_find(s->lines_symbols, vaddr, &start) : NULL;
+}
+
+/* The frames at `vaddr`, the innermost one first. */
+static size_t find_frames(struct files_server *s, uint64_t vaddr,
+			  struct dwarf_frame frames[DWARF_MAX_FRAMES])
+{
+	size_t n = s->lines ? dwarf_lines_find(s->lines, vaddr, frames) : 0;
+
+	if (n == 0)
+		frames[n++] = (struct dwarf_frame){ 0 };
+	if (!frames[n - 1].function)
+		frames[n - 1].function = symbol_at(s, vaddr);
+	return n == 1 && !frames[0].function && !frames[0].file ? 0 : n;
 }
 
 /* Where each frame's strings are made. */
@@ -278,7 +318,7 @@ static bool add_lines(struct files_server *s, uint64_t vaddr, struct files_write
 	static struct frame_text text[FILES_FRAMES_MAX]; /* the worker has one thread */
 	struct dwarf_frame found[DWARF_MAX_FRAMES];
 	struct source_frame frames[FILES_FRAMES_MAX];
-	size_t n = dwarf_lines_find(s->lines, vaddr, found), skip = 0;
+	size_t n = find_frames(s, vaddr, found), skip = 0;
 
 	if (n > FILES_FRAMES_MAX) {
 		skip = n - FILES_FRAMES_MAX;
@@ -295,7 +335,7 @@ static void serve_lines(struct files_server *s, const struct files_request *req,
 {
 	int r = 0;
 
-	if (!s->lines || s->lines_id != req->file_id)
+	if (s->lines_id != req->file_id)
 		r = fds[0] >= 0 ? load_lines(s, req->file_id, fds) : -ESTALE;
 	if (r < 0) {
 		head->status = r == -ESTALE ? FILES_GONE : FILES_BROKEN;

@@ -1402,8 +1402,10 @@ static void take_places(void *ctx, const struct source_place *places, size_t n)
 			const struct source_frame *f = &places[i].frames[j];
 			size_t len = strlen(text);
 
-			ck_assert_uint_gt(f->source_len, 5);
-			ck_assert_int_eq(memcmp(f->source + f->source_len - 5, "lib.c", 5), 0);
+			ck_assert(f->source_len == 0 || f->source_len > 5);
+			if (f->source_len)
+				ck_assert_int_eq(memcmp(f->source + f->source_len - 5, "lib.c", 5),
+						 0);
 			snprintf(text + len, 128 - len, "%s%.*s:%u", j ? ";" : "",
 				 (int)f->function_len, f->function, f->line);
 		}
@@ -1551,9 +1553,9 @@ START_TEST(dwarf_that_makes_no_sense_is_missed_and_not_asked_for_again)
 	ck_assert_str_eq(locs[0]->function, "outer");
 	ask_lines(locs, n, &told);
 	wait_until(is_told, &told);
-	/* Nothing was found, or nothing could be looked up. */
+	/* There is the symbol table, or nothing could be looked up. */
 	for (size_t i = 0; i < told.n; i++)
-		ck_assert_str_eq(told.places[i].text, "");
+		ck_assert_str_eq(told.places[i].text, *told.places[i].text ? "outer:0" : "");
 	ck_assert(told.n == n || lines_query_missed(told.query) == n);
 	lines_query_free(told.query);
 	ck_assert_uint_eq(n_failed(), 0);
