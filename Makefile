@@ -65,13 +65,17 @@ say   = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(O)/%,%,$@))
 all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
 
 $(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
-$(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED)
+$(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED) $(O)/daemon/files.a
 $(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
 $(O)/tests/tools/unwind_tables: $(call obj,$(DAEMON))
 $(O)/tests/tools/bpf_verify: $(O)/daemon/bpf_load.o
+
+# What tracectl has of the daemon: the worker that reads files, and what starts it.
+$(O)/daemon/files.a: $(call obj,$(DAEMON))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
 	$(call say,LINK)

@@ -432,6 +432,11 @@ uint32_t trace_index_n_stacks(const struct trace_index *ix)
 	return pool_count(ix->stacks->stacks);
 }
 
+uint32_t trace_index_n_frames(const struct trace_index *ix)
+{
+	return pool_count(ix->stacks->frames);
+}
+
 const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, size_t *ret_n)
 {
 	const struct range *r = (const struct range *)ix->stacks->chains.items + frame;
@@ -456,6 +461,24 @@ uint32_t trace_index_n_lines(const struct trace_index *ix)
 const struct trace_line *trace_index_line(const struct trace_index *ix, uint32_t i)
 {
 	return pool_get(ix->stacks->line_ids, i, NULL);
+}
+
+void trace_index_place(const struct trace_index *ix, uint32_t frame, struct trace_place *ret)
+{
+	const struct index_stacks *s = ix->stacks;
+	const struct frame *f = pool_get(s->frames, frame, NULL);
+	struct symbol_key key = { .address = f->rel_pc, .mapping = f->mapping };
+	const char *path = path_of(ix, f), *slash = strrchr(path, '/');
+	const struct mapping *m;
+
+	*ret = (struct trace_place){ .path = path, .address = f->rel_pc };
+	if (f->mapping == TRACE_NONE)
+		return;
+	m = pool_get(s->mappings, f->mapping, NULL);
+	ret->build_id = pool_get(ix->strings, m->build_id, &ret->build_id_len);
+	ret->is_native = !is_kernel(f, path) && f->kind <= TRACE_FRAME_NATIVE;
+	ret->is_named = !is_unnamed(trace_index_string(ix, f->function), slash ? slash + 1 : path);
+	ret->has_symbols = pool_find(s->symbols, &key, sizeof(key)) < s->ranges.n;
 }
 
 uint32_t trace_index_n_functions(const struct trace_index *ix)

@@ -15,6 +15,7 @@ static const struct {
 	{ "status", "what the daemon does and what works here", cmd_status },
 	{ "report", "say where the samples of a trace lie", cmd_report },
 	{ "check", "verify trace files", cmd_check },
+	{ "symbolize", "add source lines to a trace from debug files", cmd_symbolize },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

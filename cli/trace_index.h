@@ -146,6 +146,7 @@ const struct trace_line *trace_index_line(const struct trace_index *ix, uint32_t
 
 /* Frames, outermost first. */
 uint32_t trace_index_n_stacks(const struct trace_index *ix);
+uint32_t trace_index_n_frames(const struct trace_index *ix);
 const uint32_t *trace_index_stack(const struct trace_index *ix, uint32_t stack, size_t *ret_n);
 /*
  * The functions at a frame, the outermost first: the one whose code it is, then
@@ -155,6 +156,18 @@ const uint32_t *trace_index_frame(const struct trace_index *ix, uint32_t frame, 
 /* The lines in them: as many, in the same order. */
 const uint32_t *trace_index_frame_lines(const struct trace_index *ix, uint32_t frame,
 					size_t *ret_n);
+
+/* The code that a frame is at. */
+struct trace_place {
+	const char *path; /* of its module, as late symbols name it; "": none */
+	const uint8_t *build_id;
+	size_t build_id_len;
+	uint64_t address; /* as late symbols have it */
+	bool is_native;	  /* of a file, neither the kernel's nor interpreted */
+	bool is_named;
+	bool has_symbols; /* late ones: it may be inlined, with lines */
+};
+void trace_index_place(const struct trace_index *ix, uint32_t frame, struct trace_place *ret);
 
 /* ---- samples ---- */
 

@@ -168,5 +168,6 @@ int event_loop_run(struct event_loop *loop)
 		}
 		bury_the_dead(loop);
 	}
+	loop->stop = false;
 	return 0;
 }

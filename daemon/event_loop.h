@@ -31,7 +31,7 @@ int event_loop_add_timer(struct event_loop *loop, uint64_t interval_ns, event_fn
 /* Safe from inside any callback: `fn` is not called again after this. Takes NULL. */
 void event_source_free(struct event_source *src);
 
-/* Runs until event_loop_stop() or a failing callback. */
+/* Runs until event_loop_stop(), also one before it, or a failing callback. May run again. */
 int event_loop_run(struct event_loop *loop);
 void event_loop_stop(struct event_loop *loop);
 

@@ -27,7 +27,8 @@ same_frames() { # TRACE PATH FILE
 	[ -s "$T/ours" ] || { echo "no lines"; return 1; }
 	cut -d' ' -f1 "$T/ours" | while read -r address; do
 		printf '%s ' "$address"
-		addr2line -s -f -i -e "$3" "$address" | sed 's/ (discriminator.*//' |
+		addr2line -s -f -i -e "$3" "$address" |
+			sed 's/ (discriminator.*//; s/^??:[?0]$/:0/' |
 			paste -d' ' - - | paste -sd';'
 	done >"$T/theirs"
 	diff "$T/ours" "$T/theirs"
@@ -77,3 +78,41 @@ objcopy --remove-section=.debug_abbrev --update-section .debug_info="$T/junk" "$
 record "$T/bin/inlined" broken
 check "the recording does not suffer" "$O/tracectl" check "$T/broken"
 check "its functions have names" mostly_in "$T/broken" inlined '^hidden$'
+
+echo "# afterwards: the debug file comes from a server"
+strip -o "$T/bin/inlined" "$prog"
+record "$T/bin/inlined" late
+objcopy --only-keep-debug "$prog" "$T/served"
+mkdir "$T/path"
+# In place of elfutils' own: has one file, and says where.
+cat >"$T/path/debuginfod-find" <<END
+#!/bin/sh
+[ "\$1 \$2" = "debuginfo $(readelf -n "$prog" | sed -n 's/.*Build ID: //p')" ] && echo "$T/served"
+END
+chmod +x "$T/path/debuginfod-find"
+symbolize() { # OPTIONS FILE
+	PATH=$T/path:$PATH DEBUGINFOD_URLS=http://nowhere.invalid \
+		timeout 60 "$O/tracectl" symbolize "$@"
+}
+has_status() { # STATUS COMMAND...
+	local status
+	"${@:2}"
+	status=$?
+	[ $status = "$1" ] || { echo "exit status $status"; return 1; }
+}
+check "before, its functions read like offsets" \
+	mostly_in "$T/late" inlined '^\[inlined\+0x[0-9a-f]+\]$'
+cp "$T/late" "$T/copy"
+check "a dry run says what there is" symbolize --dry-run --debuginfod "$T/late"
+check "and changes nothing" cmp "$T/late" "$T/copy"
+check "lines are added" symbolize --debuginfod "$T/late"
+check "the trace is good" "$O/tracectl" check "$T/late"
+check "they are those of addr2line" same_frames "$T/late" inlined "$prog"
+check "the report has the functions" sh -c "'$O/tracectl' report '$T/late' | grep -q innermost"
+cp "$T/late" "$T/copy"
+check "a second time there is nothing to add" has_status 1 symbolize --debuginfod "$T/late"
+check "and nothing is added" cmp "$T/late" "$T/copy"
+head -c $(($(stat -c %s "$T/copy") - 10)) "$T/copy" >"$T/cut"
+check "a trace that was cut is refused" has_status 2 symbolize --debuginfod "$T/cut"
+check "without a server --debuginfod makes no sense" \
+	has_status 2 env -u DEBUGINFOD_URLS "$O/tracectl" symbolize --debuginfod "$T/late"
