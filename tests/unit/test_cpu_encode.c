@@ -336,6 +336,62 @@ START_TEST(samples_keep_their_order)
 }
 END_TEST
 
+static const char *outermost(size_t i)
+{
+	const InternedData *data = sample(i)->interned_data;
+	uint64_t frame = data->callstacks[0]->frame_ids[0], name = 0;
+
+	for (size_t k = 0; k < data->n_frames; k++)
+		if (data->frames[k]->iid == frame)
+			name = data->frames[k]->function_name_id;
+	for (size_t k = 0; k < data->n_function_names; k++)
+		if (data->function_names[k]->iid == name)
+			return (const char *)data->function_names[k]->str.data;
+	return NULL;
+}
+
+START_TEST(a_stack_that_is_not_whole_says_why)
+{
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+	const char *mark = "[stack ends: JIT_NOFP]";
+
+	ev.ips[0] = 0x7fff00000000ull;
+	ev.end = UNWIND_JIT_NOFP;
+	encode(&ev);
+	ev.end = UNWIND_COMPLETE;
+	encode(&ev);
+	ev.end = UNWIND_APPROX;
+	encode(&ev);
+	ev.end = UNWIND_EXITING; /* nothing is missing: there was nothing */
+	encode(&ev);
+	ck_assert_uint_eq(n_samples(), 4);
+	ck_assert_str_eq(sample(0)->stack_sample->unwind_error, "JIT_NOFP");
+	ck_assert_int_eq(strncmp(outermost(0), mark, strlen(mark)), 0);
+	ck_assert_ptr_null(sample(1)->stack_sample->unwind_error);
+	ck_assert_str_eq(sample(2)->stack_sample->unwind_error, "APPROX");
+	ck_assert_str_eq(sample(3)->stack_sample->unwind_error, "EXITING");
+	ck_assert_uint_eq(cpu_encoder_stack_ends(encoder)[UNWIND_JIT_NOFP], 1);
+	ck_assert_uint_eq(cpu_encoder_stack_ends(encoder)[UNWIND_COMPLETE], 1);
+	written_assert_good(&w);
+}
+END_TEST
+
+/* Two that differ in how they ended alone are two. */
+START_TEST(equal_frames_that_end_differently_are_two_stacks)
+{
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+
+	ev.ips[0] = 0x7fff00000000ull;
+	ev.end = UNWIND_NOMAP;
+	encode(&ev);
+	ev.end = UNWIND_COMPLETE;
+	encode(&ev);
+	ck_assert_uint_eq(n_samples(), 2);
+	ck_assert_uint_ne(sample(0)->stack_sample->callstack_iid,
+			  sample(1)->stack_sample->callstack_iid);
+}
+END_TEST
+
 START_TEST(the_last_flush_waits_for_nobody)
 {
 	put_unknown(0, CODE + 1);
@@ -480,6 +536,63 @@ START_TEST(only_samples_of_their_own_size_are_valid)
 }
 END_TEST
 
+START_TEST(a_record_with_a_copied_stack_has_the_size_that_it_says)
+{
+	struct cpu_sample_event ev = a_sample(0, 0, 2);
+	struct event_hdr *hdr = &ev.hdr;
+
+	ev.has_copy = 1;
+	ev.copy.len = 1000;
+	hdr->size = CPU_SAMPLE_COPY_HEAD + 1000;
+	ck_assert(cpu_sample_valid(hdr, hdr->size));
+	ck_assert(cpu_sample_valid(hdr, hdr->size + 8)); /* large ones are reserved whole */
+	ck_assert(!cpu_sample_valid(hdr, hdr->size - 1u));
+	hdr->size--;
+	ck_assert(!cpu_sample_valid(hdr, hdr->size + 1u));
+	hdr->size = CPU_SAMPLE_COPY_HEAD;
+	ev.copy.len = UNWIND_LARGE_COPY_BYTES + 1;
+	ck_assert(!cpu_sample_valid(hdr, 65535));
+	ev.copy.len = 0;
+	ck_assert(cpu_sample_valid(hdr, hdr->size));
+	ev.n_user = 0;
+	ck_assert(!cpu_sample_valid(hdr, hdr->size));
+	ev.n_user = 2;
+	ev.end = UNWIND_ENDS;
+	ck_assert(!cpu_sample_valid(hdr, hdr->size));
+}
+END_TEST
+
+START_TEST(each_event_of_a_session_has_a_source_of_its_own)
+{
+	struct trace_config two = config;
+	struct encoder_env env = {
+		.config = &two, .writer = w.writer, .processes = processes, .symbolizer = symbolizer
+	};
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+	const TracePacket *pkt;
+	void *e;
+
+	two.n_more_events = 1;
+	strcpy(two.more_events[0], "page-faults@10");
+	ck_assert_int_eq(cpu_encoder_new(&env, &e), 0);
+	ev.ips[0] = 0x7fff00000000ull;
+	trace_writer_source(w.writer, WRITTEN_SOURCE, ev.hdr.time_ns);
+	ck_assert_int_eq(cpu_encode(e, &ev.hdr), 0);
+	ev.event = 1;
+	ck_assert_int_eq(cpu_encode(e, &ev.hdr), 0);
+	ev.event = 7; /* the kernel writes no such thing: no crash */
+	ck_assert_int_eq(cpu_encode(e, &ev.hdr), 0);
+	written_read(&w);
+	ck_assert_uint_eq(written_count(&w, SEQ_SAMPLES), 2);
+	ck_assert_uint_eq(written_count(&w, SEQ_MORE_SAMPLES), 1);
+	pkt = written_packet(&w, SEQ_MORE_SAMPLES, 0);
+	ck_assert_str_eq(pkt->trace_packet_defaults->stack_sample_defaults->source,
+			 "linux.page-faults");
+	ck_assert_uint_eq(pkt->stack_sample->primary_weight, 10);
+	cpu_encoder_free(e);
+}
+END_TEST
+
 START_TEST(an_event_that_does_not_exist_gives_no_encoder)
 {
 	struct trace_config other = { .event = "nonsense", .freq_hz = 1 };
@@ -506,6 +619,10 @@ int main(void)
 	tcase_add_test(tc, stacks_that_differ_in_python_frames_alone_are_two);
 	tcase_add_test(tc, a_sample_waits_for_names_and_goes_without_them_in_the_end);
 	tcase_add_test(tc, samples_keep_their_order);
+	tcase_add_test(tc, a_stack_that_is_not_whole_says_why);
+	tcase_add_test(tc, equal_frames_that_end_differently_are_two_stacks);
+	tcase_add_test(tc, a_record_with_a_copied_stack_has_the_size_that_it_says);
+	tcase_add_test(tc, each_event_of_a_session_has_a_source_of_its_own);
 	tcase_add_test(tc, the_last_flush_waits_for_nobody);
 	tcase_add_test(tc, not_more_than_so_many_wait);
 	tcase_add_test(tc, what_still_waits_is_freed);

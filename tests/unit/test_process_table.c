@@ -107,18 +107,23 @@ static void map(uint32_t tgid, uint64_t time_ns, uint64_t page, uint64_t file_pa
 					      .pgoff = file_page * PAGE });
 }
 
-/* The page of the file, or -1. */
-static long file_page(uint32_t tgid, uint64_t page)
+/* The page of the file that was mapped there then, or -1. */
+static long file_page_at(uint32_t tgid, uint64_t page, uint64_t time_ns)
 {
 	struct module *module;
 	uint64_t offset;
-	int r = process_table_resolve(pt, tgid, page * PAGE + 5, UINT64_MAX, &module, &offset);
+	int r = process_table_resolve(pt, tgid, page * PAGE + 5, time_ns, &module, &offset);
 
 	if (r == -ENOENT)
 		return -1;
 	ck_assert_int_eq(r, 0);
 	ck_assert_uint_eq(offset % PAGE, 5);
 	return (long)(offset / PAGE);
+}
+
+static long file_page(uint32_t tgid, uint64_t page)
+{
+	return file_page_at(tgid, page, UINT64_MAX);
 }
 
 static struct process_table_stats stats(void)
@@ -522,6 +527,60 @@ START_TEST(exec_begins_with_an_empty_address_space)
 }
 END_TEST
 
+/* Samples are looked at later than the events around them. */
+START_TEST(before_an_exec_a_process_is_the_program_that_it_was)
+{
+	const uint64_t t = 1000 * NS_PER_SEC, ms = NS_PER_MS;
+
+	fork_process(1, 10, t);
+	process_table_exec_maps(pt, 10, t);
+	map(10, t + ms, 1, 100);
+	process_table_exec_maps(pt, 10, t + 100 * ms);
+	map(10, t + 101 * ms, 1, 200);
+	process_table_exec_maps(pt, 10, t + 200 * ms);
+	map(10, t + 201 * ms, 2, 300);
+	ck_assert_int_eq(file_page_at(10, 1, t + 50 * ms), 100);
+	ck_assert_int_eq(file_page_at(10, 1, t + 150 * ms), 200);
+	ck_assert_int_eq(file_page_at(10, 1, t + 250 * ms), -1);
+	ck_assert_int_eq(file_page_at(10, 2, t + 250 * ms), 300);
+	/* The kernel runs on for a while with the registers of the old one. */
+	ck_assert_int_eq(file_page_at(10, 1, t + 201 * ms), 200);
+	ck_assert_int_eq(file_page_at(10, 2, t + 150 * ms), -1);
+}
+END_TEST
+
+START_TEST(a_chain_of_execs_is_remembered_up_to_a_limit_and_for_a_while)
+{
+	const uint64_t t = 1000 * NS_PER_SEC;
+
+	fork_process(1, 10, t);
+	for (uint64_t i = 0; i < 7; i++) {
+		process_table_exec_maps(pt, 10, t + i * NS_PER_SEC);
+		map(10, t + i * NS_PER_SEC + 1, 1, 100 + i);
+	}
+	for (uint64_t i = 2; i < 7; i++)
+		ck_assert_int_eq(file_page_at(10, 1, t + i * NS_PER_SEC + NS_PER_SEC / 2),
+				 100 + (long)i);
+	process_table_collect(pt, t + 60 * NS_PER_SEC);
+	ck_assert_int_eq(file_page_at(10, 1, t + 4 * NS_PER_SEC + NS_PER_SEC / 2), 106);
+}
+END_TEST
+
+/* A shell's child, sampled before it has become the command. */
+START_TEST(before_its_exec_a_child_has_its_parents_mappings)
+{
+	const uint64_t t = 1000 * NS_PER_SEC;
+
+	fork_process(1, 10, t);
+	process_table_exec_maps(pt, 10, t);
+	map(10, t + 1, 1, 100);
+	fork_process(10, 20, t + NS_PER_SEC);
+	process_table_exec_maps(pt, 20, t + 2 * NS_PER_SEC);
+	ck_assert_int_eq(file_page_at(20, 1, t + NS_PER_SEC + 5), 100);
+	ck_assert_int_eq(file_page_at(20, 1, t + 3 * NS_PER_SEC), -1);
+}
+END_TEST
+
 START_TEST(a_child_has_its_parents_mappings_until_it_changes_them)
 {
 	fork_process(1, 10, T0);
@@ -661,6 +720,9 @@ int main(void)
 	tcase_add_test(t, a_circle_of_parents_ends);
 	t = new_case(s, "mappings");
 	tcase_add_test(t, exec_begins_with_an_empty_address_space);
+	tcase_add_test(t, before_an_exec_a_process_is_the_program_that_it_was);
+	tcase_add_test(t, a_chain_of_execs_is_remembered_up_to_a_limit_and_for_a_while);
+	tcase_add_test(t, before_its_exec_a_child_has_its_parents_mappings);
 	tcase_add_test(t, a_child_has_its_parents_mappings_until_it_changes_them);
 	tcase_add_test(t, an_observer_is_told_of_mappings_as_they_come_and_go);
 	tcase_add_test(t, a_kernel_thread_has_no_mappings);
