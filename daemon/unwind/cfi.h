@@ -133,8 +133,10 @@ struct cfi_run {
 };
 
 void cfi_run_begin(struct cfi_run *run, const struct cfi_machine *m, const struct cfi_fde *fde);
-/* 1: `start` and `state` are those of the next row; 0: that was all; -EBADMSG: nothing is known
- * from `start` on. */
+/*
+ * 1: `start` and `state` are those of the next row; 0: that was all. -EBADMSG:
+ * the program is broken, nothing is known from `start` on.
+ */
 int cfi_run_next(struct cfi_run *run);
 
 /* Runs a CIE's own program into its `initial`. -EBADMSG. */

@@ -117,8 +117,7 @@ struct entry {
 	uint64_t cie_offset; /* of an FDE */
 };
 
-/* Moves `*pos` behind the entry, or to the end where the entries end. 0, -EBADMSG, or -ENODATA: no
- * entry. */
+/* Moves `*pos` behind the entry, in any case. -EBADMSG, or -ENODATA: an empty one. */
 static int read_entry(const struct cfi_section *s, size_t *pos, struct entry *ret)
 {
 	struct cfi_reader r = { .p = s->bytes + *pos, .end = s->bytes + s->len };

@@ -122,7 +122,7 @@ static int push_row(struct table_builder *b, uint32_t in_page, uint32_t rule)
 	return 0;
 }
 
-/* -ENOSPC: no more pages. */
+/* The next page, which has no rows yet. Where there are no more the table is full. */
 static int push_page(struct table_builder *b)
 {
 	uint32_t *pages;
@@ -192,7 +192,7 @@ static int begin(struct table_builder *b)
 
 int table_builder_set(struct table_builder *b, uint64_t offset, const struct unwind_rule *rule)
 {
-	uint32_t number;
+	uint32_t number = NO_RULE;
 	int r;
 
 	r = begin(b);
