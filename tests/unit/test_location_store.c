@@ -162,6 +162,59 @@ START_TEST(an_id_is_never_used_again)
 }
 END_TEST
 
+START_TEST(a_promise_becomes_the_same_as_what_it_was_for)
+{
+	struct location_entry *e = add(&a, 10);
+	struct location *promise = location_promise(s, &b, 0x1234);
+
+	ck_assert_ptr_nonnull(promise);
+	ck_assert(!promise->ready);
+	location_hold(promise); /* somebody waits for it */
+	location_set_source(e, "a.js", 4, 7);
+	location_set_symbol(e, 0x1010, 0x1000, "function", 8);
+	location_keep_promise(promise, &e->pub);
+	location_release(promise);
+
+	ck_assert(promise->ready);
+	ck_assert_uint_eq(promise->id, e->pub.id);
+	ck_assert_ptr_eq(promise->module, &a);
+	ck_assert_str_eq(promise->function, "function");
+	ck_assert_str_eq(promise->file, "a.js");
+	ck_assert_uint_eq(promise->line, 7);
+	/* What it says stays as long as it is held, and goes with it. */
+	location_store_trim(s, 0);
+	ck_assert_ptr_eq(location_store_get(s, &a, 10), e);
+	location_release(promise);
+	location_store_trim(s, 0);
+	ck_assert_ptr_null(location_store_get(s, &a, 10));
+}
+END_TEST
+
+START_TEST(a_promise_that_nobody_kept_goes_too)
+{
+	struct location *promise = location_promise(s, &a, 1);
+
+	ck_assert_ptr_nonnull(promise);
+	location_release(promise);
+	(void)location_promise(s, &a, 2); /* with the store, at the latest */
+	ck_assert_uint_eq(location_store_count(s), 0);
+}
+END_TEST
+
+START_TEST(one_file_has_one_name)
+{
+	struct location_entry *e = add(&a, 10), *f = add(&b, 10);
+
+	location_set_source(e, "lib/a.js", 8, 1);
+	location_set_source(f, "lib/a.js?", 8, 2);
+	location_set_symbol(e, 1, 1, "f", 1);
+	location_set_symbol(f, 1, 1, "f", 1);
+	ck_assert_str_eq(e->pub.file, "lib/a.js");
+	ck_assert_ptr_eq(e->pub.file, f->pub.file);
+	ck_assert_uint_eq(f->pub.line, 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("location_store");
@@ -178,6 +231,9 @@ int main(void)
 	tcase_add_test(tc, the_longest_unused_go_first);
 	tcase_add_test(tc, what_is_held_stays);
 	tcase_add_test(tc, an_id_is_never_used_again);
+	tcase_add_test(tc, a_promise_becomes_the_same_as_what_it_was_for);
+	tcase_add_test(tc, a_promise_that_nobody_kept_goes_too);
+	tcase_add_test(tc, one_file_has_one_name);
 	suite_add_tcase(suite, tc);
 	sr = srunner_create(suite);
 	srunner_run_all(sr, CK_ENV);
