@@ -57,9 +57,15 @@ int report_select(struct report *r);
 bool report_is_cpu(const struct report *r,
 		   const struct trace_source *s); /* what ran, not what waited */
 bool report_is_meant(const struct report *r, const struct trace_sample *s);
-/* The samples that are meant as a tree: of each comm, process, thread or CPU, by `o->by`. */
-int report_build_tree(struct report *r);
 void report_done(struct report *r);
+
+/* ---- report_build.c ---- */
+
+/*
+ * The samples that are meant as a tree: of each comm, process, thread or CPU, by
+ * `o->by`; or from what `o->mode_arg` names to these.
+ */
+int report_build_tree(struct report *r);
 
 /* ---- report_print.c: names and numbers, fit for a terminal ---- */
 
@@ -97,6 +103,7 @@ const char *report_module(const struct report *r, const struct label *l);
 /* ---- report_tree.c ---- */
 
 void report_tree(const struct report *r);
+int report_callers(struct report *r);
 
 /* ---- report_head.c ---- */
 

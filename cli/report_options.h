@@ -51,6 +51,7 @@ struct report_mode {
 	bool needs_tree; /* report.tree, and all that goes with it */
 	int (*run)(struct report *r);
 	bool needs_waits; /* of the index; samples are not selected */
+	bool turns_tree;  /* it is of the callers of what the argument names */
 };
 
 /* In report.c; the first is the default, which has no option; ends with `run` NULL. */

@@ -6,20 +6,30 @@
  * is less than the least that is shown. So a line stands for all of them, and
  * the tree is indented only where it branches.
  */
+#include <errno.h>
 #include <string.h>
 
+#include "clean.h"
 #include "report.h"
 
-#define LINE_WIDTH  100 /* where there is no terminal that says better */
-#define PERCENT_LEN 17	/* "  12.3%   45.6%  " */
+#define LINE_WIDTH 100 /* where there is no terminal that says better */
 
 /* A tree that branches deeper is indented beyond any screen. */
 #define MAX_LEVELS 64
 
+/* Columns in front of a name: "  12.3%   45.6%  ", or "  12.3%  ". */
+static size_t indent_of(const struct report *r, unsigned level)
+{
+	return (r->o->mode->turns_tree ? 9 : 17) + 2 * (size_t)level;
+}
+
+/* Of callers there is no self: they are all here for what they call. */
 static void start_line(const struct report *r, uint64_t total, uint64_t self, unsigned level)
 {
-	printf("%6.1f%% %6.1f%%  %*s", report_percent(total, r->weight),
-	       report_percent(self, r->weight), (int)(2 * level), "");
+	printf("%6.1f%%  ", report_percent(total, r->weight));
+	if (!r->o->mode->turns_tree)
+		printf("%5.1f%%  ", report_percent(self, r->weight));
+	printf("%*s", (int)(2 * level), "");
 }
 
 static uint64_t total_of(const struct report *r, uint32_t node)
@@ -27,9 +37,10 @@ static uint64_t total_of(const struct report *r, uint32_t node)
 	return stack_tree_sums(r->tree, node)->total;
 }
 
+/* Of all that is in the tree. */
 static bool is_heavy(const struct report *r, uint64_t weight)
 {
-	return weight && report_percent(weight, r->weight) >= r->o->min_percent;
+	return weight && report_percent(weight, total_of(r, STACK_TREE_ROOT)) >= r->o->min_percent;
 }
 
 /* ---- chains ---- */
@@ -75,12 +86,12 @@ static struct chain chain_from(const struct report *r, uint32_t node, size_t dep
 	return c;
 }
 
-/* " > name (x3)", on this line or the next one. */
+/* " > name (x3)" (of callers: "<"), on this line or the next one. */
 static void print_link(const struct report *r, uint32_t label, size_t times, unsigned level,
 		       size_t *used)
 {
 	size_t width = r->o->width ? r->o->width : LINE_WIDTH;
-	size_t indent = PERCENT_LEN + 2 * (size_t)level, len;
+	size_t indent = indent_of(r, level), len;
 	struct report_text name =
 		report_cut(report_short_label(r, label, REPORT_SHORT), report_room(r, indent + 8));
 	char repeated[32] = "";
@@ -95,7 +106,9 @@ static void print_link(const struct report *r, uint32_t label, size_t times, uns
 	}
 	if (*used == 0)
 		*used = indent;
-	printf("%s%s%s", first ? "" : *used == indent ? "> " : " > ", name.s, repeated);
+	if (!first)
+		printf("%s%c ", *used == indent ? "" : " ", r->o->mode->turns_tree ? '<' : '>');
+	printf("%s%s", name.s, repeated);
 	*used += len;
 }
 
@@ -133,7 +146,7 @@ static void print_below(const struct report *r, uint32_t node, unsigned level, s
 	children = stack_tree_children(r->tree, node, &n);
 	if (n && is_heavy(r, total_of(r, children[0])) &&
 	    (depth >= r->o->max_depth || level >= MAX_LEVELS)) {
-		printf("%*s...\n", (int)(PERCENT_LEN + 2 * level), "");
+		printf("%*s...\n", (int)indent_of(r, level), "");
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -148,15 +161,28 @@ static void print_below(const struct report *r, uint32_t node, unsigned level, s
 		}
 	}
 	if (is_heavy(r, folded))
-		printf("%6.1f%%          %*s... %zu more\n", report_percent(folded, r->weight),
-		       (int)(2 * level), "", n_folded);
+		printf("%6.1f%%%*s... %zu more\n", report_percent(folded, r->weight),
+		       (int)indent_of(r, level) - 7, "", n_folded);
 }
 
 void report_tree(const struct report *r)
 {
-	printf("\n%7s %7s  callers > callees", "total", "self");
+	printf("\n%7s%s  %s", "total", r->o->mode->turns_tree ? "" : "    self",
+	       r->o->mode->turns_tree ? "callees < callers" : "callers > callees");
 	if (r->o->min_percent > 0)
 		printf(", from %g %% on", r->o->min_percent);
 	fputs("\n", stdout);
 	print_below(r, STACK_TREE_ROOT, 0, 0);
+}
+
+int report_callers(struct report *r)
+{
+	if (stack_tree_sums(r->tree, STACK_TREE_ROOT)->n_total == 0) {
+		fprintf(stderr, "tracectl: no sample in %s has a function '%s'\n",
+			clean(r->o->file), clean(r->o->mode_arg));
+		return -ENOENT;
+	}
+	report_head(r);
+	report_tree(r);
+	return 0;
 }

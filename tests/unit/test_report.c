@@ -95,6 +95,9 @@ static const struct {
 	{ "folded-thread", "--folded --by thread --no-inline" },
 	{ "folded-offcpu", "--folded --source linux.offcpu" },
 	{ "flame", "--flame" },
+	{ "callers", "--callers *fib --min 0" },
+	{ "callers-read", "--callers ksys_read --by process" },
+	{ "callers-module", "--callers libc* --by module" },
 	{ "completeness", "--completeness" },
 	{ "json", "--json" },
 	{ "json-line", "--json --by line --tid 101" },
@@ -146,6 +149,9 @@ START_TEST(a_file_without_such_samples_has_status_1_and_says_which_there_are)
 	ck_assert_int_eq(run("--source blocked " TRACE), 1);
 	assert_says(err, "no samples of 'blocked'");
 	assert_says(err, "linux.offcpu (off-CPU)");
+	ck_assert_str_eq(out, "");
+	ck_assert_int_eq(run("--callers nobody " TRACE), 1);
+	assert_says(err, "no sample in " TRACE " has a function 'nobody'");
 	ck_assert_str_eq(out, "");
 	ck_assert_int_eq(run("--pid 4711 " TRACE), 1);
 	assert_says(err, "none of the samples");
