@@ -793,6 +793,7 @@ int asleep_before(struct bpf_iter__task *ctx)
 		return 0;
 	clear(w, task->__state);
 	w->ev.flags |= OFFCPU_BEGAN_BEFORE;
+	w->ev.end = UNWIND_ASLEEP;
 	barrier();
 	begin_ns = w->ev.begin_ns = bpf_ktime_get_boot_ns();
 	barrier();
@@ -802,9 +803,70 @@ int asleep_before(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Read by the daemon: a record of every wait that goes on. */
-SEC("iter/task")
-int unfinished(struct bpf_iter__task *ctx)
+/* Stacks that unfinished_with_stacks() may still copy: 35 MB. Set by the daemon before each run. */
+__u32 n_copies_left;
+
+/* Registers of a thread that sleeps, for a walk from where it entered the kernel. */
+static __always_inline bool read_user_regs(struct task_struct *task, struct unwind_copy *copy)
+{
+	const void *regs = (const void *)bpf_task_pt_regs(task);
+	struct unwind_walk w = {};
+	bool is_compat;
+
+	unwind_begin(&w, regs, &is_compat);
+	if (is_compat || !w.sp)
+		return false;
+	unwind_copy_state(&w, task->group_leader, task, copy);
+	return true;
+}
+
+/* To the end of a page at a time, since the next one may not be there. */
+static __always_inline __u32 copy_from_task(struct task_struct *task, __u8 *stack, __u64 from)
+{
+	__u32 len = 0;
+
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < UNWIND_COPY_BYTES / 4096 + 1; i++) {
+		__u32 piece = 4096 - ((from + len) & 4095);
+
+		barrier_var(piece);
+		barrier_var(len);
+		if (piece == 0 || piece > 4096 || len > UNWIND_COPY_BYTES - 4096)
+			break;
+		if (bpf_copy_from_user_task(stack + len, piece, (const void *)(from + len), task,
+					    0))
+			break;
+		len += piece;
+	}
+	return len & ~7u; /* records have a multiple of 8 bytes */
+}
+
+/*
+ * The user stack of a wait that began before anybody looked: the thread still
+ * sleeps, so it is what it was. Returns the record's size, or 0: not to be had.
+ */
+static __always_inline __u32 copy_sleeper(struct offcpu_copied *rec, struct task_struct *task)
+{
+	__u32 len;
+
+	if (n_copies_left == 0 || task->flags & PF_NO_USER || !task->mm ||
+	    !read_user_regs(task, &rec->copy))
+		return 0;
+	n_copies_left--;
+	rec->copy.from = rec->copy.sp - UNWIND_RED_ZONE;
+	len = copy_from_task(task, rec->stack, rec->copy.from);
+	asm volatile("" : "+r"(len));
+	if (len > UNWIND_COPY_BYTES)
+		return 0;
+	rec->copy.len = len;
+	rec->ev.ips[0] = rec->copy.pc;
+	rec->ev.n_user = 1;
+	rec->ev.end = UNWIND_NOPROC;
+	rec->ev.has_copy = 1;
+	return OFFCPU_COPY_HEAD + len;
+}
+
+static __always_inline int tell_unfinished(struct bpf_iter__task *ctx, bool can_read)
 {
 	struct task_struct *task = ctx->task;
 	__u64 begin_ns, now = bpf_ktime_get_boot_ns();
@@ -827,6 +889,8 @@ int unfinished(struct bpf_iter__task *ctx)
 	if (size == 0) {
 		bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), &w->ev);
 		rec->ev.has_copy = 0;
+		if (can_read && !described && rec->ev.n_user == 0)
+			size = copy_sleeper(rec, task);
 	}
 	if (!described && is_asleep(task))
 		describe(&rec->ev, task);
@@ -853,6 +917,20 @@ int unfinished(struct bpf_iter__task *ctx)
 	rec->ev.hdr.size = size;
 	bpf_seq_write(ctx->meta->seq, rec, size);
 	return 0;
+}
+
+/* Read by the daemon: a record of every wait that goes on. */
+SEC("iter/task")
+int unfinished(struct bpf_iter__task *ctx)
+{
+	return tell_unfinished(ctx, false);
+}
+
+/* The same where the kernel lets us read others' memory, from Linux 5.18 on. */
+SEC("iter.s/task")
+int unfinished_with_stacks(struct bpf_iter__task *ctx)
+{
+	return tell_unfinished(ctx, true);
 }
 
 char LICENSE[] SEC("license") = "GPL";

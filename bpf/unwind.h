@@ -81,7 +81,7 @@ _Static_assert(sizeof(struct unwind_rule) == 16, "as unwinding.md has it");
 /*
  * Why a walk ended. The names (unwind_end_name()) are what users see; a stack is
  * whole with the first two, and there was no user stack to walk with the last
- * four.
+ * five.
  */
 enum unwind_end {
 	UNWIND_COMPLETE,     /* the thread's first frame was reached */
@@ -106,6 +106,7 @@ enum unwind_end {
 	UNWIND_EXECVE,	    /* or replaced */
 	UNWIND_KTHREAD,
 	UNWIND_COMPAT32, /* a 32-bit program */
+	UNWIND_ASLEEP,	 /* it has slept since before anybody looked */
 	UNWIND_ENDS
 };
 

@@ -139,8 +139,8 @@ static void print_counts(const Stopped *msg)
 /* Reasons that are no fault of a stack's. */
 static bool is_whole_or_none(const char *reason)
 {
-	static const char *const names[] = { "COMPLETE", "APPROX",  "EXITING",
-					     "EXECVE",	 "KTHREAD", "COMPAT32" };
+	static const char *const names[] = { "COMPLETE", "APPROX",   "EXITING", "EXECVE",
+					     "KTHREAD",	 "COMPAT32", "ASLEEP" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i], reason) == 0)

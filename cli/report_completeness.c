@@ -39,6 +39,7 @@ static const struct {
 	{ "EXECVE", STACK_NONE, "no user stack: it was being replaced by execve" },
 	{ "KTHREAD", STACK_NONE, "no user stack: a thread of the kernel" },
 	{ "COMPAT32", STACK_NONE, "a 32-bit program, whose stack is not walked" },
+	{ "ASLEEP", STACK_NONE, "no user stack: it had gone to sleep before the recording began" },
 };
 
 #define N_REASONS (sizeof(reasons) / sizeof(reasons[0]))

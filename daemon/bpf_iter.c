@@ -28,32 +28,36 @@ static ssize_t hand_over(const char *data, size_t len, event_sink_fn *fn, void *
 	return (ssize_t)at;
 }
 
-int bpf_iter_run(struct bpf_link *link, event_sink_fn *fn, void *fn_ctx)
+int bpf_iter_read(int fd, event_sink_fn *fn, void *fn_ctx)
 {
 	_Alignas(8) char batch[BATCH_BYTES];
 	size_t have = 0;
-	int fd = bpf_iter_create(bpf_link__fd(link)), r = 0;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		ssize_t n = read(fd, batch + have, sizeof(batch) - have), whole;
 
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
-		if (n <= 0) {
-			r = n < 0 ? -errno : 0;
-			break;
-		}
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return have ? -EBADMSG : 0;
 		have += (size_t)n;
 		whole = hand_over(batch, have, fn, fn_ctx);
-		if (whole < 0) {
-			r = (int)whole;
-			break;
-		}
+		if (whole < 0)
+			return (int)whole;
 		have -= (size_t)whole;
 		memmove(batch, batch + whole, have);
 	}
+}
+
+int bpf_iter_run(struct bpf_link *link, event_sink_fn *fn, void *fn_ctx)
+{
+	int fd = bpf_iter_create(bpf_link__fd(link)), r;
+
+	if (fd < 0)
+		return -errno;
+	r = bpf_iter_read(fd, fn, fn_ctx);
 	close(fd);
 	return r;
 }

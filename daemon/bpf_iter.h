@@ -15,5 +15,7 @@
  * are no records.
  */
 int bpf_iter_run(struct bpf_link *link, event_sink_fn *fn, void *fn_ctx);
+/* The same of a descriptor, to its end, however the records are cut into reads. */
+int bpf_iter_read(int fd, event_sink_fn *fn, void *fn_ctx);
 
 #endif

@@ -35,6 +35,12 @@
 
 #define NO_MINIMUM UINT64_MAX
 
+/* Stacks copied at the end of a session, of threads that have slept all the time. */
+#define MAX_LATE_STACKS 2048
+
+/* The iterators over all tasks that a kernel has: what goes on at the start and at the end. */
+enum iterators { NO_ITERATORS, ITERATORS, ITERATORS_WITH_STACKS };
+
 struct offcpu {
 	struct offcpu_bpf *skel;
 	struct bpf_ring *ring;
@@ -70,7 +76,7 @@ static unsigned threads_to_follow(void)
 	return n < MIN_THREADS ? MIN_THREADS : n;
 }
 
-static void choose_programs(struct offcpu_bpf *skel, bool with_iterators)
+static void choose_programs(struct offcpu_bpf *skel, enum iterators iterators)
 {
 	bool with_state = bpf_tracepoint_args("sched_switch") >= SWITCH_ARGS_WITH_STATE;
 	bool has_x86_timer = bpf_tracepoint_args("local_timer_entry") > 0;
@@ -79,8 +85,10 @@ static void choose_programs(struct offcpu_bpf *skel, bool with_iterators)
 	bpf_program__set_autoload(skel->progs.on_switch_pre_5_18, !with_state);
 	bpf_program__set_autoload(skel->progs.on_x86_timer_entry, has_x86_timer);
 	bpf_program__set_autoload(skel->progs.on_x86_timer_exit, has_x86_timer);
-	bpf_program__set_autoload(skel->progs.asleep_before, with_iterators);
-	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
+	bpf_program__set_autoload(skel->progs.asleep_before, iterators != NO_ITERATORS);
+	bpf_program__set_autoload(skel->progs.unfinished, iterators == ITERATORS);
+	bpf_program__set_autoload(skel->progs.unfinished_with_stacks,
+				  iterators == ITERATORS_WITH_STACKS);
 }
 
 /* By tables, where the kernel can loop so long; else by frame pointers alone. */
@@ -103,7 +111,7 @@ static int prepare_walks(struct offcpu *o)
 }
 
 /* Without the iterators, waits that go on at the start or at the end are not shown. */
-static int open_and_load(struct offcpu *o, bool with_iterators, char why[WHY_LEN])
+static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WHY_LEN])
 {
 	int r;
 
@@ -111,7 +119,7 @@ static int open_and_load(struct offcpu *o, bool with_iterators, char why[WHY_LEN
 	o->skel = offcpu_bpf__open();
 	if (!o->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	choose_programs(o->skel, with_iterators);
+	choose_programs(o->skel, iterators);
 	why[0] = '\0';
 	r = bpf_load_trim(o->skel->obj, why, WHY_LEN);
 	if (r < 0)
@@ -136,9 +144,11 @@ static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void
 	for (unsigned i = 0; i < EVENT_MAX_STREAMS; i++)
 		o->minimum_ns[i] = NO_MINIMUM;
 
-	r = open_and_load(o, true, why);
+	r = open_and_load(o, ITERATORS_WITH_STACKS, why);
 	if (r < 0 && r != -ENOTSUP)
-		r = open_and_load(o, false, why);
+		r = open_and_load(o, ITERATORS, why);
+	if (r < 0 && r != -ENOTSUP)
+		r = open_and_load(o, NO_ITERATORS, why);
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
 	if (r == 0)
@@ -248,10 +258,12 @@ static int offcpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, vo
 {
 	struct offcpu *o = state;
 	struct unfinished u = { end_ns, fn, fn_ctx };
+	struct bpf_link *link = o->skel->links.unfinished_with_stacks;
 
-	if (!o->skel->links.unfinished)
-		return 0;
-	return bpf_iter_run(o->skel->links.unfinished, push_unfinished, &u);
+	o->skel->bss->n_copies_left = MAX_LATE_STACKS;
+	if (!link)
+		link = o->skel->links.unfinished;
+	return link ? bpf_iter_run(link, push_unfinished, &u) : 0;
 }
 
 const struct collector offcpu_collector = {

@@ -128,6 +128,7 @@ static const struct {
 	[UNWIND_EXECVE] = { "EXECVE", true },
 	[UNWIND_KTHREAD] = { "KTHREAD", true },
 	[UNWIND_COMPAT32] = { "COMPAT32", true },
+	[UNWIND_ASLEEP] = { "ASLEEP", true },
 };
 
 const char *unwind_end_name(enum unwind_end end)

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../integration"))
 from stacks import Trace, WHOLE  # noqa: E402
 
-NO_STACK = {"EXITING", "EXECVE", "KTHREAD", "COMPAT32"}
+NO_STACK = {"EXITING", "EXECVE", "KTHREAD", "COMPAT32", "ASLEEP"}
 # One of the outermost frames: libc's last one has no name everywhere.
 BEGIN = re.compile(r"_start|__libc_start_main|__libc_start_call_main|(__GI_)?(__)?clone3?|start_thread|_dl_start_user")
 

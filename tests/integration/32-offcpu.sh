@@ -103,6 +103,9 @@ tracectl record -q -f -s offcpu -d 500ms -p $sleeper -o "$T/whole.trace" ||
 	fail "recording a sleeper: exit status $?"
 check "who sleeps all the time is shown as sleeping" eval \
 	'waits "$T/whole.trace" | grep "^$sleeper	.*nanosleep	reason=sleep.*began_before=true	unfinished=true"'
+"$dump" "$T/whole.trace" >"$T/samples"
+check "and where: its stack is read while it sleeps" grep -q \
+	"	$sleeper	.*__libc_start_main.*;clock_nanosleep;.*hrtimer_nanosleep" "$T/samples"
 check "nobody else is" eval '! waits "$T/whole.trace" | grep -v "^$sleeper	"'
 check "its trace keeps the rules" tracectl check "$T/whole.trace"
 

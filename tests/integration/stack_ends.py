@@ -13,7 +13,7 @@ import sys
 
 from wire import fields, packets
 
-NO_STACK = {"EXITING", "EXECVE", "KTHREAD", "COMPAT32"}
+NO_STACK = {"EXITING", "EXECVE", "KTHREAD", "COMPAT32", "ASLEEP"}
 WHOLE = {"", "APPROX"}
 
 
