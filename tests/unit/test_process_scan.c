@@ -325,6 +325,27 @@ START_TEST(mappings_are_read_when_an_address_is_asked_for)
 }
 END_TEST
 
+/* /proc shows the present, events come later: the child's are older than the reading. */
+START_TEST(a_reading_of_the_parent_hides_no_event_of_a_child)
+{
+	struct task_info child = { .tid = 20, .tgid = 20, .parent_tgid = 10, .comm = "child" };
+	struct mapping mapping = { .start = 50 * PAGE, .end = 51 * PAGE, .pgoff = 7 * PAGE };
+	uint64_t fork_ns = boot_ns() - 20 * NS_PER_MS;
+
+	put_process(10, 1, "main", "prog", 4);
+	put_maps(10, 4, 100);
+	scan_all();
+	ck_assert_int_eq(file_page(10, 2), 100);
+	child.start_ns = child.process_start_ns = fork_ns;
+	process_table_fork(pt, &child);
+	ck_assert_int_eq(file_page(20, 2), 100);
+	process_table_exec_maps(pt, 20, fork_ns + NS_PER_MS);
+	process_table_mmap(pt, 20, fork_ns + 2 * NS_PER_MS, &mapping);
+	ck_assert_int_eq(file_page(20, 50), 7);
+	ck_assert_int_eq(file_page(20, 2), -1);
+}
+END_TEST
+
 START_TEST(mappings_are_read_in_slices_in_the_background)
 {
 	unsigned n_steps = 0;
@@ -498,6 +519,7 @@ int main(void)
 	tcase_add_test(t, a_second_scan_finds_who_is_gone_and_who_is_new);
 	t = new_case(s, "mappings");
 	tcase_add_test(t, mappings_are_read_when_an_address_is_asked_for);
+	tcase_add_test(t, a_reading_of_the_parent_hides_no_event_of_a_child);
 	tcase_add_test(t, mappings_are_read_in_slices_in_the_background);
 	tcase_add_test(t, whoever_used_the_cpu_most_is_read_first);
 	tcase_add_test(t, the_maps_of_a_new_owner_of_the_pid_are_not_taken);
