@@ -122,7 +122,7 @@ uint64_t index_clocks_time(const struct trace_index *ix, uint32_t clock, uint64_
 /* Of the first and the last snapshot; 0: none. */
 void index_clocks_range(const struct trace_index *ix, uint64_t *ret_first, uint64_t *ret_last);
 
-/* ---- index_stacks.c: mappings, frames, callstacks, late symbols ---- */
+/* ---- index_stacks.c, index_frames.c: mappings, frames, callstacks, late symbols ---- */
 
 int index_stacks_new(struct trace_index *ix, struct index_stacks **ret);
 void index_stacks_free(struct index_stacks *s);
