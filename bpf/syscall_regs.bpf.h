@@ -14,7 +14,7 @@ struct pt_regs___x86 {
 	unsigned long di, si, dx, r10, r8, r9, orig_ax;
 };
 
-struct pt_regs___arm64 {
+struct pt_regs___arm64_call {
 	__u64 regs[31];
 	int syscallno;
 };
@@ -47,7 +47,7 @@ struct args {
 static __always_inline void read_args(struct pt_regs *ctx_regs, struct args *ret)
 {
 	struct pt_regs___x86 *x = (void *)ctx_regs;
-	struct pt_regs___arm64 *arm = (void *)ctx_regs;
+	struct pt_regs___arm64_call *arm = (void *)ctx_regs;
 
 	if (bpf_core_field_exists(x->orig_ax)) {
 		ret->a[0] = x->di;
@@ -66,7 +66,7 @@ static __always_inline void read_args(struct pt_regs *ctx_regs, struct args *ret
 static __always_inline __u32 syscall_nr(struct pt_regs *ctx_regs)
 {
 	struct pt_regs___x86 *x = (void *)ctx_regs;
-	struct pt_regs___arm64 *arm = (void *)ctx_regs;
+	struct pt_regs___arm64_call *arm = (void *)ctx_regs;
 
 	if (bpf_core_field_exists(x->orig_ax))
 		return x->orig_ax;

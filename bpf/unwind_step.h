@@ -410,6 +410,8 @@ UNWIND_PART int unwind_step(struct unwind_walk *w)
 static __always_inline bool unwind_is_by_hand(struct unwind_walk *w, __u64 ra)
 {
 #if UNWIND_ARM64
+	(void)w;
+	(void)ra;
 	return false;
 #else
 	__u64 before;
