@@ -18,6 +18,8 @@ VERSION  := 0.1.0
 DURATION ?= 10s
 ARCH     := $(subst x86_64,x86,$(subst aarch64,arm64,$(shell uname -m)))
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+# Where the kernel's headers of the target are: for a cross compiler, elsewhere.
+MULTIARCH_INCLUDE := $(firstword $(wildcard /usr/include/$(MULTIARCH) /usr/$(MULTIARCH)/include))
 
 # CFLAGS belongs to whoever builds; ours come first so theirs can win.
 CFLAGS   ?= -O2 -g
@@ -97,7 +99,7 @@ $(O)/bpf/%.bpf.o: bpf/%.bpf.c
 	$(call say,BPF)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) -g -O2 -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) \
-		-idirafter /usr/include/$(MULTIARCH) -Ibpf -MMD -MP -c $< -o $@
+		-idirafter $(MULTIARCH_INCLUDE) -Ibpf -MMD -MP -c $< -o $@
 
 $(O)/bpf/%.skel.h: $(O)/bpf/%.bpf.o
 	$(call say,SKEL)
@@ -171,6 +173,14 @@ check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(READS)
 check-vm: all $(PROGS) $(STACKS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
 	@tests/deps --vm
 	@tests/vm/run $(O) $(KERNELS)
+
+# Everything but linking, for which the libraries of that architecture would be needed.
+check-arm64:				## compile all of it for arm64
+	@tests/deps --arm64
+	@$(MAKE) --no-print-directory O=$(O)/arm64 ARCH=arm64 CC=aarch64-linux-gnu-gcc CFLAGS=-O1 WERROR=1 \
+		CPPFLAGS='-idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)' objects
+
+objects: $(call obj,daemon/main.c cli/main.c $(DAEMON) $(CLI)) $(SHARED)
 
 check-fuzz: fuzz			## run the fuzzers, FUZZ_SECONDS=5 each
 	@tests/run --fuzz $(O)
@@ -247,7 +257,7 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-fuzz \
+.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-arm64 objects check-fuzz \
 	bench fuzz analyze format compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -18,9 +18,14 @@
 
 #include "bpf_load.h"
 
+/* Of the verifier's log: how many instructions; and every step on its way. */
 #define LOG_STATS 4
+#define LOG_STEPS 1
 
-static char verifier_log[1 << 20];
+#define TAIL_LEN 3000
+
+/* Of a long walk, with every step; only what is written is there. */
+static char verifier_log[128 << 20];
 static bool verbose;
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -44,11 +49,14 @@ static void print_last_words(void)
 {
 	size_t len = strlen(verifier_log);
 
-	printf("%s\n", len > 2000 ? verifier_log + len - 2000 : verifier_log);
+	printf("%s\n", len > TAIL_LEN ? verifier_log + len - TAIL_LEN : verifier_log);
 }
 
-/* 0 for a program that is taken or absent. Programs are known by their place: names repeat. */
-static int verify(const char *path, int index, bool *ret_end)
+/*
+ * 0 for a program that is taken or absent. Programs are known by their place: names
+ * repeat. With `steps` only the end of the log is printed.
+ */
+static int verify(const char *path, int index, bool steps, bool *ret_end)
 {
 	struct bpf_program *prog, *wanted = NULL;
 	struct bpf_object *obj = bpf_object__open_file(path, NULL);
@@ -74,8 +82,14 @@ static int verify(const char *path, int index, bool *ret_end)
 	}
 	verifier_log[0] = '\0';
 	bpf_program__set_log_buf(wanted, verifier_log, sizeof(verifier_log));
-	bpf_program__set_log_level(wanted, LOG_STATS);
+	bpf_program__set_log_level(wanted, steps ? LOG_STATS | LOG_STEPS : LOG_STATS);
 	r = bpf_load_trim(obj, why, sizeof(why));
+	if (steps) {
+		(void)bpf_object__load(obj);
+		print_last_words();
+		bpf_object__close(obj);
+		return r;
+	}
 	printf("%-28s %-24s ", strrchr(path, '/') ? strrchr(path, '/') + 1 : path,
 	       bpf_program__name(wanted));
 	if (r == 0 && !bpf_program__autoload(wanted)) {
@@ -87,10 +101,10 @@ static int verify(const char *path, int index, bool *ret_end)
 			printf("%s\n", strerror(-r));
 		else
 			printf("ok %ld\n", n_verified());
-		if (r < 0 && verbose)
-			print_last_words();
 	}
 	bpf_object__close(obj);
+	if (r < 0 && verbose)
+		(void)verify(path, index, true, ret_end);
 	return r;
 }
 
@@ -111,7 +125,7 @@ int main(int argc, char **argv)
 		bool end = false;
 
 		for (int n = 0; !end; n++)
-			if (verify(argv[i], n, &end) < 0)
+			if (verify(argv[i], n, false, &end) < 0)
 				status = 1;
 	}
 	return status;
