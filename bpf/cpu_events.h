@@ -15,7 +15,7 @@ enum cpu_event_type {
 #define CPU_MAX_USER_FRAMES   UNWIND_MAX_FRAMES
 #define CPU_MAX_FRAMES	      (CPU_MAX_KERNEL_FRAMES + CPU_MAX_USER_FRAMES)
 
-#define CPU_MAX_IPS (CPU_MAX_FRAMES + PYTHON_MAX_FRAMES)
+#define CPU_MAX_IPS (CPU_MAX_FRAMES + PYTHON_WORDS_ROOM)
 
 /* The attach cookie: whose sample it is, and of which of its events. */
 #define CPU_MAX_EVENTS	    8

@@ -128,6 +128,13 @@ static __always_inline __u64 python_code_u64(const struct python_walk *w, __u32 
 	return *(const __u64 *)(w->code_bytes + (offset & 248));
 }
 
+/* The compiler knows that `n` is small enough; the verifier may have forgotten. */
+static __always_inline __u64 *python_word(struct python_context *c, __u32 n)
+{
+	asm volatile("" : "+r"(n));
+	return &c->words[n & (PYTHON_WORDS_ROOM - 1)];
+}
+
 static __always_inline __u64 python_read_u64(__u64 addr)
 {
 	__u64 value = 0;
@@ -404,7 +411,7 @@ static long python_frame_step(__u32 i, struct python_context *c)
 	if (l->frame_entry == PYTHON_NO_FIELD) {
 		if (w->frame_bytes[l->frame_owner & 127] == PYTHON_OWNED_BY_CSTACK) {
 			if (n > 0 && n <= PYTHON_MAX_FRAMES)
-				c->words[n - 1] |= PYTHON_WORD(0, 0, 1);
+				*python_word(c, n - 1) |= PYTHON_WORD(0, 0, 1);
 			return 0;
 		}
 	} else {
@@ -417,14 +424,15 @@ static long python_frame_step(__u32 i, struct python_context *c)
 		w->end = PYTHON_READ;
 		return 1;
 	}
-	c->words[n] = PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
+	*python_word(c, n) =
+		PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
 	w->n = n + 1;
 	return 0;
 }
 
 /*
  * The Python frames of the current thread: writes words, innermost first, to
- * `words`, which has room for PYTHON_MAX_FRAMES, and returns how many. `*ret_end`
+ * `words`, which has room for PYTHON_WORDS_ROOM, and returns how many. `*ret_end`
  * (enum python_end) says whether these are all.
  */
 static __always_inline __u32 python_walk(struct task_struct *task, __u32 tgid, __u32 tid,

@@ -15,6 +15,7 @@
 
 /* Deeper is rare without deep recursion: CPython itself stops at 1000. */
 #define PYTHON_MAX_FRAMES 127
+#define PYTHON_WORDS_ROOM 128 /* where the walker writes them: a power of two, for the verifier */
 
 #define PYTHON_MAX_LAYOUTS 16
 #define PYTHON_MAX_PROCS   8192

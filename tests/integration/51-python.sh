@@ -6,6 +6,7 @@
 # timeout: 120
 #
 #	PYTHON=python3		another interpreter
+#	FREQ=999 BURN_MS=250	samples per second; CPU time that each program burns
 #	MODES='plain sorted'	only these situations
 . "$(dirname "$0")/lib.sh"
 
@@ -20,7 +21,7 @@ is_recording() {
 }
 
 start_tracerd
-spawn "$O/tracectl" --socket "$SOCKET" record -s proc,cpu -F 999 -p $$ -o "$T/trace" 2>"$T/err"
+spawn "$O/tracectl" --socket "$SOCKET" record -s proc,cpu -F "${FREQ-999}" -p $$ -o "$T/trace" 2>"$T/err"
 record=$!
 wait_for 60 is_recording || fail "the recording starts"
 # The worker looks into the interpreter's file, once, when it has time.

@@ -10,7 +10,6 @@ CLOCK_BOOTTIME), and its frames then, outermost first: "NAME FILE:LINE" as Pytho
 itself has it, and "~" where C code has called the next one. The innermost is on
 one of two lines: "NAME FILE:LINE/LINE".
 """
-import ctypes
 import functools
 import os
 import re
@@ -92,6 +91,8 @@ def called_by_re():
 
 
 def called_by_libc():
+    import ctypes
+
     CALLED_BY_C.add("called_by_libc.<locals>.compare")
     done = []
 
