@@ -26,6 +26,7 @@
 #include "base/io.h"
 #include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
+#include "unwind/elf_cfi.h"
 #include "unwind/unwind_table.h"
 
 #define N_REGS	  33
@@ -457,11 +458,12 @@ static void make_frame(struct frame *f)
 		f->regs[i] = 0x7ffc00000000 + i * 0x10000000ull + memory_at(i) % 0x100000 * 8;
 }
 
-/* False: not there, or no ELF file of this machine. */
+/* False: not there, or no program of a machine that we know. */
 static bool compare_file(const char *path)
 {
-	struct compare c = { .path = path, .m = cfi_machine_native() };
+	struct compare c = { .path = path };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct elf_source src = { .fd = fd };
 	GElf_Ehdr eh;
 	void *bytes;
 	size_t len;
@@ -469,20 +471,20 @@ static bool compare_file(const char *path)
 
 	if (fd < 0)
 		return false;
-	r = eh_frame_table(fd, &bytes, &len);
-	if (r == -ENOEXEC) {
+	c.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	c.m = gelf_getehdr(c.elf, &eh) ? cfi_machine_find(eh.e_machine) : NULL;
+	if (!c.m) { /* a linker script, say */
+		elf_end(c.elf);
 		close(fd);
 		return false;
 	}
+	r = eh_frame_table_of(c.m, &src, &bytes, &len);
 	ck_assert_msg(r == 0, "%s: %s", path, strerror(-r));
 	ck_assert_int_eq(unwind_table_decode(bytes, len, &c.table), 0);
 	ck_assert_msg(!(c.table.head.flags & (UNWIND_TABLE_CUT | UNWIND_TABLE_DAMAGED)),
 		      "%s: flags %u", path, c.table.head.flags);
 
 	last_flags = c.table.head.flags;
-
-	c.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	ck_assert_ptr_nonnull(gelf_getehdr(c.elf, &eh));
 	c.entry = eh.e_entry;
 	c.eh = dwarf_getcfi_elf(c.elf);
 	c.dwarf = dwarf_begin_elf(c.elf, DWARF_C_READ, NULL);
@@ -530,6 +532,9 @@ static const char *const programs[] = {
 	"/usr/lib/jvm/*/lib/server/libjvm.so",
 	"/usr/lib/*-linux-gnu/libLLVM-[0-9]*.so.1",
 	"/usr/lib/*-linux-gnu/libclang-cpp.so.*",
+	/* Of the other machine, where there is a cross compiler. */
+	"/usr/aarch64-linux-gnu/lib/*.so*",
+	"/usr/x86_64-linux-gnu/lib/*.so*",
 };
 
 /* Another name of the one before. */
