@@ -21,8 +21,10 @@
  */
 #define MAX_SYMBOL_BYTES (256u << 10)
 
-#define MIN_RELOAD_NS (5 * NS_PER_SEC)
-#define MAX_RELOAD_NS (600 * NS_PER_SEC)
+/* The daemon's own BPF programs come right after its start: names for them too. */
+#define FIRST_RELOAD_NS NS_PER_SEC
+#define MIN_RELOAD_NS	(5 * NS_PER_SEC)
+#define MAX_RELOAD_NS	(600 * NS_PER_SEC)
 
 struct symbol {
 	uint64_t start;
@@ -211,7 +213,7 @@ int kallsyms_new(const char *path, uint64_t now_ns, struct kallsyms **ret)
 	if (!k)
 		return r;
 	k->reload_interval_ns = MIN_RELOAD_NS;
-	k->next_reload_ns = now_ns + MIN_RELOAD_NS;
+	k->next_reload_ns = now_ns + FIRST_RELOAD_NS;
 	k->path = strdup(path);
 	if (!k->path)
 		goto fail;

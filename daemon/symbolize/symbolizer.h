@@ -146,6 +146,8 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 
 /* ---- source lines and inlined functions: asked for when a recording ends ---- */
 
+pid_t symbolizer_lines_worker_pid(const struct symbolizer *sym); /* 0: none now */
+
 /* Not NUL-terminated, and not known when empty; nor is line 0. */
 struct source_frame {
 	const char *function, *source;

@@ -323,6 +323,11 @@ size_t lines_query_missed(const struct lines_query *q)
 	return q->n - q->n_answered;
 }
 
+pid_t symbolizer_lines_worker_pid(const struct symbolizer *sym)
+{
+	return sym->lines_client ? files_client_pid(sym->lines_client) : 0;
+}
+
 void symbolizer_lines_done(struct symbolizer *sym)
 {
 	struct files_client *client = sym->lines_client;

@@ -187,8 +187,14 @@ START_TEST(a_module_that_was_loaded_later_is_found_after_a_reload)
 		   "ffffffffc0500000 t new_function\t[new]\n");
 	ck_assert(!kallsyms_reload(k, AT)); /* too soon after the start */
 	check_missing(k, 0xffffffffc0500000ull);
-	ck_assert(kallsyms_reload(k, AT + 5 * NS_PER_SEC));
+	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC));
 	check_symbol(k, 0xffffffffc0500000ull, "new_function", "[new]", 0xffffffffc0500000ull);
+	/* The next time is further away. */
+	write_file("ffffffff81000000 T _stext\n"
+		   "ffffffffc0600000 t newer_function\t[new]\n");
+	ck_assert(!kallsyms_reload(k, AT + 5 * NS_PER_SEC));
+	ck_assert(kallsyms_reload(k, AT + 6 * NS_PER_SEC));
+	check_symbol(k, 0xffffffffc0600000ull, "newer_function", "[new]", 0xffffffffc0600000ull);
 	kallsyms_free(k);
 }
 END_TEST
