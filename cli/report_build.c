@@ -59,7 +59,7 @@ static int group_of_thread(struct builder *b, uint32_t thread, uint32_t *ret)
 static int add_to_bunch(struct builder *b, const struct trace_sample *s)
 {
 	struct bunch bunch = { .stack = s->stack };
-	uint32_t i;
+	uint32_t i = 0;
 	int r;
 
 	if (b->r->o->by == BY_CPU)
@@ -245,7 +245,7 @@ static int fill_tree(struct builder *b)
 	for (size_t i = 0; i < n && r == 0; i++)
 		if (report_is_meant(b->r, &s[i]))
 			r = add_to_bunch(b, &s[i]);
-	for (uint32_t i = 0; r == 0 && i < pool_count(b->bunches); i++)
+	for (uint32_t i = 0; r == 0 && b->sums && i < pool_count(b->bunches); i++)
 		r = add_path(b, pool_get(b->bunches, i, NULL), &b->sums[i]);
 	return r < 0 ? r : stack_tree_finish(b->r->tree);
 }
