@@ -33,6 +33,10 @@ is_recording() {
 	"$O/tracectl" --socket "$SOCKET" status --json | grep -q '"sessions":\[{'
 }
 
+both_record() {
+	[ "$("$O/tracectl" --socket "$SOCKET" status --json | grep -o '"elapsed_ns"' | wc -l)" = 2 ]
+}
+
 # Floods under a recording; $T/NAME.trace, $T/NAME.other, $T/NAME.calls, $T/NAME.status.
 run_flood() { # NAME
 	"$O/tracectl" --socket "$SOCKET" record -q --sources sched,counters -o "$T/$1.other" 2>"$T/$1.other.err" &
@@ -40,7 +44,7 @@ run_flood() { # NAME
 	"$O/tracectl" --socket "$SOCKET" record -q -o "$T/$1.trace" 2>"$T/$1.err" &
 	local record=$! start
 	lib_pids+=("$other" "$record")
-	wait_for 30 is_recording || fail "the recording starts"
+	wait_for 60 both_record || fail "the recordings start"
 	"$flood" -t "$cpus" -s 4 >"$T/$1.calls" &
 	local load=$!
 	slowest=0
