@@ -116,13 +116,17 @@ static int open_sources(struct session *s, char why[WHY_LEN])
  * Fixes the moment from which events are this session's: everything older is
  * applied to the process table by now, and nothing younger is.
  */
-static void begin(struct session *s)
+static int begin(struct session *s)
 {
+	int r;
+
 	for (unsigned i = 0; i < s->n_sources; i++)
 		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
 			ledger_begin(s->sources[i].ledger, cpu, n_produced(s, i, cpu));
 	sources_settle();
 	s->start_ns = boot_ns();
+	/* At once: the rest may take seconds, and no time of the trace lies before it. */
+	r = session_write_clocks(s, s->start_ns);
 	while (sources_drain(s->env.sources, s->start_ns, DRAIN_SLICE_NS))
 		;
 	for (unsigned i = 0; i < s->n_sources; i++) {
@@ -132,6 +136,7 @@ static void begin(struct session *s)
 			ledger_skip(src->ledger, cpu,
 				    sources_next_seq(s->env.sources, i, stream_of(s, i), cpu));
 	}
+	return r;
 }
 
 static int new_encoders(struct session *s)
@@ -196,8 +201,9 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 		r = acquire_sources(s, why);
 	if (r < 0)
 		goto fail;
-	begin(s);
-	r = open_sources(s, why);
+	r = begin(s);
+	if (r == 0)
+		r = open_sources(s, why);
 	if (r < 0)
 		goto fail;
 	plan_sampling(s);

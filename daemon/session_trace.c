@@ -102,9 +102,7 @@ int session_write_head(struct session *s)
 	s->cost_last = s->cost_first;
 	s->bpf_first_ns = s->bpf_last_ns = sources_bpf_ns(s->env.sources);
 
-	r = session_write_clocks(s, s->start_ns);
-	if (r == 0)
-		r = trace_meta_machine(s->writer);
+	r = trace_meta_machine(s->writer);
 	if (r == 0)
 		r = write_attributes(s);
 	if (r == 0)
