@@ -75,13 +75,12 @@ static __always_inline __u32 user_frames(void *ctx, struct cpu_sample_event *ev,
 const volatile bool python_frames = true;
 
 /* Behind the `n` other frames. Returns how many words. */
-static __always_inline __u32 python_words(struct task_struct *task, struct cpu_sample_event *ev,
-					  __u32 n)
+static __always_inline __u32 python_words(struct cpu_sample_event *ev, __u32 n)
 {
 	__u32 end = PYTHON_NONE, words = 0;
 
 	if (python_frames && n <= CPU_MAX_FRAMES)
-		words = python_walk(task, ev->hdr.tgid, ev->hdr.tid, ev->ips + n, &end);
+		words = python_walk(ev->hdr.tgid, ev->hdr.tid, ev->ips + n, &end);
 	ev->python = words | (words && end != PYTHON_COMPLETE ? CPU_PYTHON_CUT : 0);
 	return words;
 }
@@ -159,7 +158,7 @@ static __always_inline int sample(void *ctx, __u64 cookie, __u64 ip)
 		ev->n_user = !ev->in_kernel;
 		n = 1;
 	}
-	n += python_words(task, ev, n);
+	n += python_words(ev, n);
 	output(ev, s, n);
 	return 0;
 }

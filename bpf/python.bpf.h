@@ -91,9 +91,11 @@ struct {
 
 /* A walk at work. */
 struct python_walk {
-	__u64 thread, frame;
-	__u64 interp, identity; /* while the thread state is searched */
+	__u64 frame;
+	__u64 thread, interp; /* while the thread state is searched */
+	__u64 identity;	      /* of the thread, and where its state has it */
 	__u32 identity_offset;
+	__u32 layout;
 	__u32 tgid;
 	__u32 n;   /* words */
 	__u32 end; /* enum python_end */
@@ -101,6 +103,7 @@ struct python_walk {
 	__u32 n_looked;	       /* thread states and interpreters, in the search */
 	__u8 frame_bytes[128]; /* PYTHON_FRAME_WINDOW of them; a power of two for the verifier */
 	__u8 code_bytes[256];  /* PYTHON_CODE_WINDOW of them */
+	__u64 words[PYTHON_WORDS_ROOM]; /* innermost first */
 	struct python_code_event code;
 };
 
@@ -115,7 +118,6 @@ struct {
 struct python_context {
 	struct python_walk *walk;
 	const struct python_layout *layout;
-	__u64 *words;
 };
 
 static __always_inline __u64 python_frame_u64(const struct python_walk *w, __u32 offset)
@@ -129,10 +131,10 @@ static __always_inline __u64 python_code_u64(const struct python_walk *w, __u32 
 }
 
 /* The compiler knows that `n` is small enough; the verifier may have forgotten. */
-static __always_inline __u64 *python_word(struct python_context *c, __u32 n)
+static __always_inline __u64 *python_word(struct python_walk *w, __u32 n)
 {
 	asm volatile("" : "+r"(n));
-	return &c->words[n & (PYTHON_WORDS_ROOM - 1)];
+	return &w->words[n & (PYTHON_WORDS_ROOM - 1)];
 }
 
 static __always_inline __u64 python_read_u64(__u64 addr)
@@ -257,32 +259,37 @@ static long python_find_step(__u32 i, struct python_context *c)
 	return 0;
 }
 
-/* Leaves it in w->thread, 0: none. */
-static __always_inline void python_find_thread(struct python_context *c, __u64 runtime, __u32 tid)
+/* The address of the thread state, 0: there is none. The identity is in this CPU's walk. */
+__noinline __u64 python_find_thread(__u32 layout, __u64 runtime, __u32 tid)
 {
-	struct python_walk *w = c->walk;
+	__u32 zero = 0;
+	struct python_walk *w = bpf_map_lookup_elem(&python_walks, &zero);
+	struct python_context c = { .walk = w,
+				    .layout = bpf_map_lookup_elem(&python_layouts, &layout) };
 	struct python_thread *known, now;
 
+	if (!w || !c.layout)
+		return 0;
 	now.time_ns = bpf_ktime_get_ns();
 	known = bpf_map_lookup_elem(&python_threads, &tid);
 	if (known && known->state) {
-		w->thread = known->state;
-		if (python_read_u64(w->thread + w->identity_offset) == w->identity)
-			return;
+		now.state = known->state;
+		if (python_read_u64(now.state + w->identity_offset) == w->identity)
+			return now.state;
 	} else if (known && now.time_ns - known->time_ns < PYTHON_RETRY_NS) {
-		w->thread = 0;
-		return;
+		return 0;
 	}
 
 	w->thread = 0;
-	w->interp = python_read_u64(runtime + c->layout->interpreters);
-	bpf_loop(PYTHON_MAX_THREADS, python_find_step, c, 0);
+	w->interp = python_read_u64(runtime + c.layout->interpreters);
+	bpf_loop(PYTHON_MAX_THREADS, python_find_step, &c, 0);
 	/* It may have stopped at the bound, on some other thread. */
 	if (w->thread && python_read_u64(w->thread + w->identity_offset) != w->identity)
 		w->thread = 0;
 	now.state = w->thread;
-	if (w->thread || w->n_looked > PYTHON_MANY_THREADS)
+	if (now.state || w->n_looked > PYTHON_MANY_THREADS)
 		bpf_map_update_elem(&python_threads, &tid, &now, BPF_ANY);
+	return now.state;
 }
 
 /* ---- code objects ---- */
@@ -314,13 +321,22 @@ static __noinline int python_read_string(const struct python_layout *l, __u64 st
 	return 0;
 }
 
-/* Describes the code object in w->code_bytes. False: not sent. */
-static __noinline bool python_send_code(struct python_walk *w, const struct python_layout *l,
-					__u64 address, __u32 number)
+/*
+ * Describes the code object in code_bytes of this CPU's walk. 0: sent. Global, as
+ * the search for a thread is: the verifier looks at such functions once.
+ */
+__noinline int python_send_code(__u32 layout, __u64 address, __u32 number)
 {
-	struct python_code_event *ev = &w->code;
-	__u64 table = python_code_u64(w, l->code_linetable), len;
+	const struct python_layout *l = bpf_map_lookup_elem(&python_layouts, &layout);
+	__u32 zero = 0;
+	struct python_walk *w = bpf_map_lookup_elem(&python_walks, &zero);
+	struct python_code_event *ev;
+	__u64 table, len;
 
+	if (!l || !w)
+		return -1;
+	ev = &w->code;
+	table = python_code_u64(w, l->code_linetable);
 	ev->time_ns = bpf_ktime_get_boot_ns();
 	ev->address = address;
 	ev->tgid = w->tgid;
@@ -338,7 +354,7 @@ static __noinline bool python_send_code(struct python_walk *w, const struct pyth
 	if (bpf_probe_read_user(ev->linetable, len, (const void *)(table + l->bytes_data)) < 0)
 		len = 0;
 	ev->linetable_bytes = len;
-	return bpf_ringbuf_output(&python_ring, ev, PYTHON_CODE_HEAD + len, BPF_RB_NO_WAKEUP) == 0;
+	return bpf_ringbuf_output(&python_ring, ev, PYTHON_CODE_HEAD + len, BPF_RB_NO_WAKEUP);
 }
 
 static __always_inline __u64 python_mix(__u64 h, __u64 x)
@@ -372,7 +388,7 @@ static __always_inline __u32 python_code_number(struct python_walk *w,
 	code.number = __sync_fetch_and_add(&state->n_codes, 1) + 1;
 	if (!code.number)
 		return 0;
-	if (!python_send_code(w, l, address, code.number)) {
+	if (python_send_code(w->layout, address, code.number) != 0) {
 		__sync_fetch_and_add(&state->n_full, 1);
 		return 0;
 	}
@@ -411,7 +427,7 @@ static long python_frame_step(__u32 i, struct python_context *c)
 	if (l->frame_entry == PYTHON_NO_FIELD) {
 		if (w->frame_bytes[l->frame_owner & 127] == PYTHON_OWNED_BY_CSTACK) {
 			if (n > 0 && n <= PYTHON_MAX_FRAMES)
-				*python_word(c, n - 1) |= PYTHON_WORD(0, 0, 1);
+				*python_word(w, n - 1) |= PYTHON_WORD(0, 0, 1);
 			return 0;
 		}
 	} else {
@@ -424,10 +440,48 @@ static long python_frame_step(__u32 i, struct python_context *c)
 		w->end = PYTHON_READ;
 		return 1;
 	}
-	*python_word(c, n) =
+	*python_word(w, n) =
 		PYTHON_WORD(python_code_number(w, l, code), python_unit(w, l, code), entry);
 	w->n = n + 1;
 	return 0;
+}
+
+/* Walks the frames of the current thread into this CPU's walk, which is busy then. 0: it did not.
+ */
+__noinline int python_walk_frames(__u32 tgid, __u32 tid)
+{
+	struct python_proc *known = bpf_map_lookup_elem(&python_procs, &tgid), proc;
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+	const struct python_layout *l;
+	struct python_context c;
+	struct python_walk *w;
+	__u32 zero = 0;
+	__u64 thread;
+
+	if (known)
+		proc = *known;
+	else if (!python_is_program(task, &proc))
+		return 0;
+	l = bpf_map_lookup_elem(&python_layouts, &proc.layout);
+	w = bpf_map_lookup_elem(&python_walks, &zero);
+	if (!l || !w || w->busy) /* an event has interrupted another one's walk */
+		return 0;
+	w->busy = 1;
+	w->tgid = tgid;
+	w->layout = proc.layout;
+	w->n = 0;
+	w->end = PYTHON_NO_THREAD;
+	c = (struct python_context){ .walk = w, .layout = l };
+	python_identify(w, l, task);
+	thread = python_find_thread(proc.layout, proc.runtime, tid);
+	if (!thread)
+		return 1;
+	w->frame = python_read_u64(thread + l->thread_frame);
+	if (l->cframe_frame != PYTHON_NO_CFRAME)
+		w->frame = python_read_u64(w->frame + l->cframe_frame);
+	w->end = PYTHON_DEPTH;
+	bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
+	return 1;
 }
 
 /*
@@ -435,43 +489,25 @@ static long python_frame_step(__u32 i, struct python_context *c)
  * `words`, which has room for PYTHON_WORDS_ROOM, and returns how many. `*ret_end`
  * (enum python_end) says whether these are all.
  */
-static __always_inline __u32 python_walk(struct task_struct *task, __u32 tgid, __u32 tid,
-					 __u64 *words, __u32 *ret_end)
+static __always_inline __u32 python_walk(__u32 tgid, __u32 tid, __u64 *words, __u32 *ret_end)
 {
-	struct python_proc *known = bpf_map_lookup_elem(&python_procs, &tgid), proc;
-	const struct python_layout *l;
-	struct python_context c;
 	struct python_walk *w;
 	__u32 zero = 0, n;
 
 	*ret_end = PYTHON_NONE;
-	if (known)
-		proc = *known;
-	else if (!python_is_program(task, &proc))
+	if (!python_walk_frames(tgid, tid))
 		return 0;
-	*ret_end = PYTHON_NO_STATE;
-	l = bpf_map_lookup_elem(&python_layouts, &proc.layout);
 	w = bpf_map_lookup_elem(&python_walks, &zero);
-	if (!l || !w || w->busy) /* an event has interrupted another one's walk */
+	if (!w)
 		return 0;
-	w->busy = 1;
-	w->tgid = tgid;
-	w->n = 0;
-	w->end = PYTHON_NO_THREAD;
-	c = (struct python_context){ .walk = w, .layout = l, .words = words };
-	python_identify(w, l, task);
-	python_find_thread(&c, proc.runtime, tid);
-	if (w->thread) {
-		w->frame = python_read_u64(w->thread + l->thread_frame);
-		if (l->cframe_frame != PYTHON_NO_CFRAME)
-			w->frame = python_read_u64(w->frame + l->cframe_frame);
-		w->end = PYTHON_DEPTH;
-		bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
-	}
-	*ret_end = w->end;
 	n = w->n;
+	asm volatile("" : "+r"(n));
+	n &= PYTHON_WORDS_ROOM - 1;
+	if (n && bpf_probe_read_kernel(words, n * sizeof(*words), w->words) < 0)
+		n = 0;
+	*ret_end = w->end;
 	w->busy = 0;
-	return n < PYTHON_MAX_FRAMES ? n : PYTHON_MAX_FRAMES;
+	return n;
 }
 
 #endif

@@ -99,7 +99,6 @@ enum python_end {
 	PYTHON_DEPTH,	  /* there are more than PYTHON_MAX_FRAMES */
 	PYTHON_READ,	  /* memory that could not be read, or a chain that makes no sense */
 	PYTHON_NO_THREAD, /* no thread state: too many threads, or memory that could not be read */
-	PYTHON_NO_STATE,  /* the walker had no room */
 	PYTHON_ENDS
 };
 
