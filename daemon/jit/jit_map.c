@@ -258,8 +258,10 @@ static void widen(const struct jit_map *m, uint64_t *start, uint64_t *end)
 /* Hides what is there. Returns whether something was. */
 static bool clear_range(struct jit_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-	uint32_t left, middle, right;
+	uint32_t left, middle, right, last = last_below(m, end);
 
+	if (last == NONE || m->nodes[last].symbol.end <= start)
+		return false; /* as a rule */
 	if (m->n_pieces + 3 > JIT_MAX_SYMBOLS)
 		widen(m, &start, &end);
 	cut_at(m, start);

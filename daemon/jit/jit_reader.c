@@ -13,8 +13,8 @@
 #include "perf_map.h"
 
 #define WINDOW_BYTES JITDUMP_WINDOW
-/* Windows in one go: 16 MiB, or as many jumps over code. */
-#define MAX_WINDOWS 64
+/* Windows in one go: 2 MiB, 30,000 lines at some microseconds each, or as many jumps over code. */
+#define MAX_WINDOWS 8
 
 /* Samples are some seconds old when they are asked about; these are enough. */
 #define KEEP_PAST_NS (30 * NS_PER_SEC)

@@ -42,7 +42,7 @@ struct jit_read_result {
 };
 
 /*
- * A slice of what is new in `fd`, some ten milliseconds of work. -EINVAL: not a
+ * A slice of what is new in `fd`, some 50 milliseconds of work. -EINVAL: not a
  * regular file; -EIO: cannot be read.
  */
 int jit_reader_read(struct jit_reader *r, int fd, const struct jit_read *read,

@@ -23,8 +23,8 @@
 #define INTERVAL_FACTOR 20
 #define NO_WORKER_NS	(30 * NS_PER_SEC)
 
-/* Reading one file for the first time; a gigabyte of jitdump takes 64 slices. */
-#define MAX_SLICES 1024
+/* Reading one file for the first time; a gigabyte of jitdump takes 512 slices. */
+#define MAX_SLICES 4096
 
 struct reading {
 	struct jit_question q;
