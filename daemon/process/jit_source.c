@@ -16,10 +16,12 @@
 #include "symbolize/jit_question.h"
 
 /*
- * Between two readings of one file; and of the worker's time a process gets at
- * most a twentieth, however large its file is.
+ * Between two readings of one file: they take the worker a twentieth of its time
+ * at most. If the file is so large that this is too long for those who wait (one
+ * of half a million functions), a tenth.
  */
 #define MIN_INTERVAL_NS (250 * NS_PER_MS)
+#define MAX_INTERVAL_NS NS_PER_SEC
 #define INTERVAL_FACTOR 20
 #define NO_WORKER_NS	(30 * NS_PER_SEC)
 
@@ -32,6 +34,7 @@ struct reading {
 	int fd;
 	struct jit_file_state state; /* as it was when this began */
 	uint64_t began_ns;
+	uint64_t cpu_ns; /* of the worker, as it says */
 	unsigned n_slices;
 };
 
@@ -206,7 +209,8 @@ static const char *refusal_text(uint32_t refusal)
 }
 
 /* Takes over the mapping. */
-static int take_answer(struct jit_source *s, void *block, size_t len, bool *ret_complete)
+static int take_answer(struct jit_source *s, struct reading *r, void *block, size_t len,
+		       bool *ret_complete)
 {
 	struct jit_answer a;
 	struct jit_table table;
@@ -216,6 +220,7 @@ static int take_answer(struct jit_source *s, void *block, size_t len, bool *ret_
 		return -EBADMSG;
 	}
 	*ret_complete = a.flags & JIT_ANSWER_COMPLETE;
+	r->cpu_ns += a.cpu_ns < MAX_INTERVAL_NS ? a.cpu_ns : MAX_INTERVAL_NS;
 	s->n_bad = a.n_bad;
 	s->n_over_cap = a.n_over_cap;
 	if (a.flags & JIT_ANSWER_TABLE) {
@@ -238,14 +243,16 @@ static int take_answer(struct jit_source *s, void *block, size_t len, bool *ret_
 
 static void finish(struct jit_source *s, struct reading *r)
 {
-	uint64_t now_ns = boot_ns(), took_ns = now_ns - r->began_ns;
+	uint64_t interval_ns = MAX_INTERVAL_NS;
 
+	if (r->cpu_ns < MAX_INTERVAL_NS / INTERVAL_FACTOR)
+		interval_ns = r->cpu_ns * INTERVAL_FACTOR;
+	if (interval_ns < MIN_INTERVAL_NS)
+		interval_ns = MIN_INTERVAL_NS;
 	s->state = r->state;
 	s->was_read = true;
 	s->covered_ns = s->since_ns = r->began_ns;
-	s->next_ns =
-		now_ns + (took_ns * INTERVAL_FACTOR > MIN_INTERVAL_NS ? took_ns * INTERVAL_FACTOR
-								      : MIN_INTERVAL_NS);
+	s->next_ns = boot_ns() + interval_ns;
 }
 
 /* True: there is more of the file, and it is asked for. */
@@ -262,18 +269,18 @@ static bool read_on(struct jit_source *s, struct reading *r)
 }
 
 /* Of the worker; `*ret_complete`: else there is more in the file. */
-static int receive(struct jit_source *s, int fd, bool *ret_complete)
+static int receive(struct jit_source *s, struct reading *r, bool *ret_complete)
 {
 	void *block = NULL;
 	size_t len = 0;
-	int r;
+	int err;
 
-	r = map_output(fd, &block, &len);
-	if (r == 0)
-		r = take_answer(s, block, len, ret_complete);
-	if (r == -EBADMSG)
+	err = map_output(r->q.batch.second_fd, &block, &len);
+	if (err == 0)
+		err = take_answer(s, r, block, len, ret_complete);
+	if (err == -EBADMSG)
 		symbolizer_distrust_generated(s->sym);
-	return r;
+	return err;
 }
 
 /* Returns whether the reading goes on. */
@@ -284,7 +291,7 @@ static bool take_result(struct jit_source *s, struct reading *r, enum files_resu
 
 	switch (result) {
 	case FILES_RESULT_OK:
-		err = receive(s, r->q.batch.second_fd, &is_complete);
+		err = receive(s, r, &is_complete);
 		if (err == 0 && !is_complete && read_on(s, r))
 			return true;
 		if (err == 0)

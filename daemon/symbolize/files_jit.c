@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "files_worker.h"
 #include "jit/jit_map.h"
@@ -132,6 +133,7 @@ static int answer(int fd, int out_fd, struct kept *k, const struct files_request
 				       .since_ns = req->generated.since_ns,
 				       .boot_offset_ns = req->generated.boot_offset_ns };
 	const struct jit_map *map = jit_reader_map(k->reader);
+	const uint64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	struct jit_read_result result;
 	struct jit_answer a = { 0 };
 	int r;
@@ -147,6 +149,7 @@ static int answer(int fd, int out_fd, struct kept *k, const struct files_request
 	a.n_over_cap = result.n_over_cap;
 	if (result.is_complete && a.version != req->generated.known)
 		r = write_table(out_fd, map, &a);
+	a.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
 	return r < 0 ? r : write_all(out_fd, &a, sizeof(a), 0);
 }
 

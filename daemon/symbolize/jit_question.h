@@ -28,7 +28,8 @@ struct jit_answer {
 	uint64_t version;	 /* of the table: what is `known` next time */
 	uint64_t n_bad, n_over_cap;
 	uint64_t table_len;
-	uint64_t zero[3];
+	uint64_t cpu_ns; /* that this answer has cost */
+	uint64_t zero[2];
 };
 
 _Static_assert(sizeof(struct jit_answer) == 64, "no holes");
@@ -46,7 +47,8 @@ struct jit_question;
 typedef void jit_done_fn(struct jit_question *q, enum files_result result);
 
 struct jit_question {
-	struct files_batch batch; /* first; the caller fills file_id, fd, second_fd (a memfd) and generated */
+	struct files_batch
+		batch; /* first; the caller fills file_id, fd, second_fd (a memfd) and generated */
 	jit_done_fn *done;
 };
 
