@@ -13,8 +13,9 @@
 #include "perf_map.h"
 
 #define WINDOW_BYTES JITDUMP_WINDOW
-/* Windows in one go: 2 MiB, 30,000 lines at some microseconds each, or as many jumps over code. */
-#define MAX_WINDOWS 8
+/* In one go: 16 MiB, or as many jumps over code; and pieces of code, some microseconds each. */
+#define MAX_WINDOWS 64
+#define MAX_CHANGES 16384
 
 /* Samples are some seconds old when they are asked about; these are enough. */
 #define KEEP_PAST_NS (30 * NS_PER_SEC)
@@ -163,7 +164,11 @@ static int64_t take_records(struct jit_reader *r, size_t len, uint64_t size)
 
 static int read_slice(struct jit_reader *r, int fd, uint64_t size, bool *ret_complete)
 {
-	for (unsigned i = 0; i < MAX_WINDOWS && r->off < size; i++) {
+	const uint64_t version = jit_map_version(r->map);
+
+	for (unsigned i = 0;
+	     i < MAX_WINDOWS && r->off < size && jit_map_version(r->map) - version < MAX_CHANGES;
+	     i++) {
 		uint64_t left = size - r->off;
 		ssize_t len = pread(fd, r->window, left < WINDOW_BYTES ? left : WINDOW_BYTES,
 				    (off_t)r->off);

@@ -34,7 +34,8 @@ struct reading {
 	int fd;
 	struct jit_file_state state; /* as it was when this began */
 	uint64_t began_ns;
-	uint64_t cpu_ns; /* of the worker, as it says */
+	uint64_t version; /* of the table before */
+	uint64_t cpu_ns;  /* of the worker, as it says */
 	unsigned n_slices;
 };
 
@@ -146,6 +147,7 @@ static int begin(struct jit_source *s, uint64_t now_ns, const struct jit_file_st
 	r->source = s;
 	r->state = *state;
 	r->began_ns = now_ns;
+	r->version = s->version;
 	r->q.done = on_done;
 	r->q.batch.generated = (struct files_generated){
 		.format = s->config.format,
@@ -317,18 +319,18 @@ static void on_done(struct jit_question *q, enum files_result result)
 {
 	struct reading *r = (struct reading *)q;
 	struct jit_source *s = r->source;
-	uint64_t version;
+	bool is_other;
 
 	if (!s) {
 		reading_free(r);
 		return;
 	}
 	s->reading = NULL;
-	version = s->version;
 	if (take_result(s, r, result))
 		return;
+	is_other = s->version != r->version;
 	reading_free(r);
-	s->config.changed(s->config.ctx, s, s->version != version);
+	s->config.changed(s->config.ctx, s, is_other);
 }
 
 static bool same_content(const struct jit_file_state *a, const struct jit_file_state *b)

@@ -25,6 +25,7 @@ struct kept {
 	uint64_t id;
 	struct jit_reader *reader;
 	size_t bytes;
+	unsigned n_slices; /* of a reading that is not over */
 };
 
 TAILQ_HEAD(kept_list, kept);
@@ -147,7 +148,9 @@ static int answer(int fd, int out_fd, struct kept *k, const struct files_request
 	a.version = jit_map_version(map);
 	a.n_bad = result.n_bad;
 	a.n_over_cap = result.n_over_cap;
-	if (result.is_complete && a.version != req->generated.known)
+	k->n_slices = result.is_complete ? 0 : k->n_slices + 1;
+	/* Of a long reading so far: after 1, 2, 4, 8 ... slices. */
+	if ((k->n_slices & (k->n_slices - 1)) == 0 && a.version != req->generated.known)
 		r = write_table(out_fd, map, &a);
 	a.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns;
 	return r < 0 ? r : write_all(out_fd, &a, sizeof(a), 0);

@@ -19,7 +19,7 @@
 
 struct symbolizer;
 
-#define JIT_ANSWER_COMPLETE  1 /* else ask again, with the same times */
+#define JIT_ANSWER_COMPLETE  1 /* else ask again, with the same times; a table is of a part */
 #define JIT_ANSWER_TOO_LARGE 2 /* the rest of the file is left out */
 #define JIT_ANSWER_TABLE     4
 

@@ -335,7 +335,9 @@ START_TEST(a_huge_map_is_read_as_far_as_it_goes)
 	say("1000 100 f\n");
 	ck_assert_int_eq(truncate(path, 1ll << 40), 0);
 	ck_assert_str_eq(name(0x1010), "f");
-	ck_assert_uint_eq(stats().n_failed, 1);
+	while (stats().n_failed == 0) /* it goes on for a while */
+		(void)name(0x2010);
+	ck_assert_str_eq(name(0x1010), "f");
 }
 END_TEST
 
