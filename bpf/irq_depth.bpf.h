@@ -4,7 +4,9 @@
  *
  * The kernel's own preempt_count cannot be read on every kernel (its symbol is
  * hidden on some), so we count: whoever includes this has programs on the
- * tracepoints of entry and exit that call irq_enter() and irq_leave().
+ * tracepoints of entry and exit that call irq_enter() and irq_leave(), and one on
+ * sched_switch that calls irq_none(): an exit that passes unseen, such as of an
+ * interrupt that came between the attaching of the two, does not count for ever.
  */
 #ifndef IRQ_DEPTH_BPF_H
 #define IRQ_DEPTH_BPF_H
@@ -48,6 +50,15 @@ static __always_inline void irq_leave(bool soft)
 	n = soft ? &depth->soft : &depth->hard;
 	if (*n > 0)
 		(*n)--;
+}
+
+/* A CPU that switches threads is in no interrupt. */
+static __always_inline void irq_none(void)
+{
+	struct irq_depth *depth = this_depth();
+
+	if (depth && (depth->hard || depth->soft))
+		depth->hard = depth->soft = 0;
 }
 
 #endif

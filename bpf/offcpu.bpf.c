@@ -596,6 +596,7 @@ static __always_inline int on_any_switch(void *ctx, bool preempt, struct task_st
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 
+	irq_none();
 	begin_wait(ctx, preempt, prev, state, now);
 	end_wait(next, now);
 	return 0;

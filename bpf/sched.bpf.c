@@ -66,6 +66,7 @@ static __always_inline int record_switch(bool preempt, struct task_struct *prev,
 {
 	struct sched_switch_event *ev = event_reserve(SCHED_SWITCH, 0, sizeof(*ev));
 
+	irq_none();
 	if (!ev)
 		return 0;
 	/* `current` is still prev: the bpf_get_current_*() helpers are not about next. */

@@ -246,10 +246,13 @@ static void make_terminal(struct pair *p)
 {
 	struct termios t;
 
-	(void)p;
 	terminal_master = posix_openpt(O_RDWR | O_NOCTTY);
-	if (terminal_master < 0 || grantpt(terminal_master) < 0 || unlockpt(terminal_master) < 0)
-		die("posix_openpt");
+	if (terminal_master < 0) {
+		p->absent = true;
+		return;
+	}
+	if (grantpt(terminal_master) < 0 || unlockpt(terminal_master) < 0)
+		die("a terminal");
 	terminal_slave = open(ptsname(terminal_master), O_RDWR | O_NOCTTY);
 	if (terminal_slave < 0 || tcgetattr(terminal_slave, &t) < 0)
 		die("a terminal");
@@ -448,6 +451,7 @@ int main(int argc, char **argv)
 	start(&chain_begin);
 	start(&chain_end);
 	start(&terminal_writer);
+	stopper.absent = terminal_writer.absent;
 	start(&stopper);
 	if (pthread_create(&short_sleeper, NULL, sleep_short, short_sleeps))
 		die("pthread_create");
