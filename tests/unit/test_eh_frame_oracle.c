@@ -247,12 +247,14 @@ static enum step libdw_step(struct compare *c, uint64_t vaddr, struct caller *re
 	    !libdw_register(c, frame, c->m->sp, ret->cfa, &is_undefined, &sp) || sp != ret->cfa)
 		goto out;
 	ret->has_fp = libdw_register(c, frame, c->m->fp, ret->cfa, &is_undefined, &ret->fp);
+	step = STEP_OK;
+	if (c->m->bx == CFI_NO_REG)
+		goto out;
 	ret->has_bx = libdw_register(c, frame, c->m->bx, ret->cfa, &is_undefined, &ret->bx);
 	if (is_undefined) { /* what the ABI says of rbx, elfutils 0.188 says of rax */
 		ret->has_bx = true;
 		ret->bx = c->frame.regs[c->m->bx];
 	}
-	step = STEP_OK;
 out:
 	free(frame);
 	return step;
@@ -315,6 +317,8 @@ static enum step our_step(const struct compare *c, const struct unwind_rule *r, 
 		ret->fp = memory_at(c->frame.regs[c->m->fp] + r->fp_off);
 	else
 		ret->has_fp = false;
+	if (c->m->bx == CFI_NO_REG)
+		return STEP_OK;
 	ret->has_bx = r->bx_off != UNWIND_BX_GONE;
 	ret->bx = r->bx_off ? memory_at(ret->cfa + r->bx_off) : c->frame.regs[c->m->bx];
 	return STEP_OK;
