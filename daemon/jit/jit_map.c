@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * jit_map.c - where a process's generated code is, and was.
- *
- * The pieces in force, which never overlap, are a treap by address: putting
- * code somewhere splits off what it hides. The priorities are random, so that
- * no order of addresses makes the tree deep.
- */
+/* jit_map.c - where a process's generated code is, and was. */
 #include "jit_map.h"
 
 #include <errno.h>
@@ -13,48 +7,43 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "jit_pieces.h"
 #include "jit_table.h"
 #include "jit_text.h"
-
-#define NONE 0u /* no node: nodes[0] is never used */
 
 /* Names and lines of what is gone are swept out when they take as much as the rest. */
 #define MIN_SWEEP_TEXT	(1u << 20)
 #define MIN_SWEEP_LINES (64u * 1024)
 
-struct node {
-	struct jit_symbol symbol;
-	uint32_t left, right, priority; /* of a free node: left is the next free one */
-};
-
 struct jit_map {
-	struct node *nodes;
-	uint32_t n_nodes, cap_nodes, free_node, root, n_pieces;
+	struct jit_pieces pieces; /* in force */
 	struct jit_symbol *past;
 	uint32_t n_past, cap_past;
 	struct jit_line *lines;
 	uint32_t n_lines, cap_lines;
 	struct jit_text *text;
 	size_t sweep_text, sweep_lines; /* beyond these it is time to */
-	uint64_t newest_ns, version, random;
+	uint64_t newest_ns, version;
 };
 
 int jit_map_new(struct jit_map **ret)
 {
 	struct jit_map *m = calloc(1, sizeof(*m));
+	uint64_t seed;
 	int r;
 
 	if (!m)
 		return -ENOMEM;
 	r = jit_text_new(&m->text);
-	if (r == 0 && getrandom(&m->random, sizeof(m->random), GRND_NONBLOCK) != sizeof(m->random))
+	/* No other map, in another worker, has the same version. */
+	if (r == 0 && (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed) ||
+		       getrandom(&m->version, sizeof(m->version), GRND_NONBLOCK) < 0))
 		r = -EIO;
 	if (r < 0) {
 		jit_map_free(m);
 		return r;
 	}
-	m->random |= 1;
-	m->version = m->random; /* no other map, in another worker, has the same */
+	jit_pieces_init(&m->pieces, seed);
 	jit_map_clear(m);
 	*ret = m;
 	return 0;
@@ -64,7 +53,7 @@ void jit_map_free(struct jit_map *m)
 {
 	if (!m)
 		return;
-	free(m->nodes);
+	jit_pieces_done(&m->pieces);
 	free(m->past);
 	free(m->lines);
 	jit_text_free(m->text);
@@ -73,9 +62,8 @@ void jit_map_free(struct jit_map *m)
 
 void jit_map_clear(struct jit_map *m)
 {
-	m->root = m->free_node = NONE;
-	m->n_nodes = 1;
-	m->n_pieces = m->n_past = m->n_lines = 0;
+	jit_pieces_clear(&m->pieces);
+	m->n_past = m->n_lines = 0;
 	m->newest_ns = 0;
 	m->sweep_text = MIN_SWEEP_TEXT;
 	m->sweep_lines = MIN_SWEEP_LINES;
@@ -90,7 +78,7 @@ uint64_t jit_map_version(const struct jit_map *m)
 
 size_t jit_map_bytes(const struct jit_map *m)
 {
-	return sizeof(*m) + m->cap_nodes * sizeof(*m->nodes) + m->cap_past * sizeof(*m->past) +
+	return sizeof(*m) + jit_pieces_bytes(&m->pieces) + m->cap_past * sizeof(*m->past) +
 	       m->cap_lines * sizeof(*m->lines) + jit_text_bytes(m->text);
 }
 
@@ -110,114 +98,6 @@ static int reserve(void **at, uint32_t n, uint32_t *cap, size_t size)
 	return 0;
 }
 
-/* ---- the tree ---- */
-
-static uint32_t next_random(struct jit_map *m)
-{
-	m->random ^= m->random << 13;
-	m->random ^= m->random >> 7;
-	m->random ^= m->random << 17;
-	return (uint32_t)(m->random >> 16);
-}
-
-/* Room for the nodes that one addition may take: the code, and the rest of what it cuts in two. */
-static int reserve_nodes(struct jit_map *m)
-{
-	int r = 0;
-
-	/* Free ones are not counted on: it is a few too many at worst. */
-	for (uint32_t i = 0; i < 3 && r == 0; i++)
-		r = reserve((void **)&m->nodes, m->n_nodes + i, &m->cap_nodes, sizeof(*m->nodes));
-	return r;
-}
-
-static uint32_t new_node(struct jit_map *m, const struct jit_symbol *symbol)
-{
-	uint32_t i = m->free_node;
-
-	if (i != NONE)
-		m->free_node = m->nodes[i].left;
-	else
-		i = m->n_nodes++;
-	m->nodes[i] = (struct node){ .symbol = *symbol, .priority = next_random(m) };
-	m->n_pieces++;
-	return i;
-}
-
-static void free_node(struct jit_map *m, uint32_t i)
-{
-	m->nodes[i].left = m->free_node;
-	m->free_node = i;
-	m->n_pieces--;
-}
-
-/* What starts below `addr` to the left, the rest to the right. */
-static void split(struct jit_map *m, uint32_t tree, uint64_t addr, uint32_t *left, uint32_t *right)
-{
-	struct node *n = &m->nodes[tree];
-
-	if (tree == NONE) {
-		*left = *right = NONE;
-	} else if (n->symbol.start < addr) {
-		split(m, n->right, addr, &n->right, right);
-		*left = tree;
-	} else {
-		split(m, n->left, addr, left, &n->left);
-		*right = tree;
-	}
-}
-
-static uint32_t join(struct jit_map *m, uint32_t left, uint32_t right)
-{
-	struct node *l = &m->nodes[left], *r = &m->nodes[right];
-
-	if (left == NONE || right == NONE)
-		return left == NONE ? right : left;
-	if (l->priority > r->priority) {
-		l->right = join(m, l->right, right);
-		return left;
-	}
-	r->left = join(m, left, r->left);
-	return right;
-}
-
-/* The last one that starts below `addr`. */
-static uint32_t last_below(const struct jit_map *m, uint64_t addr)
-{
-	uint32_t i = m->root, best = NONE;
-
-	while (i != NONE) {
-		if (m->nodes[i].symbol.start < addr) {
-			best = i;
-			i = m->nodes[i].right;
-		} else {
-			i = m->nodes[i].left;
-		}
-	}
-	return best;
-}
-
-static void insert(struct jit_map *m, const struct jit_symbol *symbol)
-{
-	uint32_t left, right, i = new_node(m, symbol);
-
-	split(m, m->root, symbol->start, &left, &right);
-	m->root = join(m, join(m, left, i), right);
-}
-
-/* A piece that reaches over `addr` becomes two. */
-static void cut_at(struct jit_map *m, uint64_t addr)
-{
-	uint32_t i = last_below(m, addr);
-	struct jit_symbol rest;
-
-	if (i == NONE || m->nodes[i].symbol.end <= addr)
-		return;
-	rest = m->nodes[i].symbol;
-	m->nodes[i].symbol.end = rest.start = addr;
-	insert(m, &rest);
-}
-
 /* ---- what is hidden ---- */
 
 static void keep_past(struct jit_map *m, const struct jit_symbol *s, uint64_t time_ns)
@@ -234,43 +114,46 @@ static void keep_past(struct jit_map *m, const struct jit_symbol *s, uint64_t ti
 	m->past[m->n_past++].until_ns = time_ns;
 }
 
-static void retire(struct jit_map *m, uint32_t tree, uint64_t time_ns)
+struct retirement {
+	struct jit_map *m;
+	uint64_t time_ns;
+	bool any;
+};
+
+static void retire(void *ctx, struct jit_symbol *s)
 {
-	if (tree == NONE)
-		return;
-	retire(m, m->nodes[tree].left, time_ns);
-	retire(m, m->nodes[tree].right, time_ns);
-	keep_past(m, &m->nodes[tree].symbol, time_ns);
-	free_node(m, tree);
+	struct retirement *r = ctx;
+
+	keep_past(r->m, s, r->time_ns);
+	r->any = true;
 }
 
 /* Pieces that reach over one of the ends go as a whole: there is no room to cut them. */
-static void widen(const struct jit_map *m, uint64_t *start, uint64_t *end)
+static void widen(struct jit_map *m, uint64_t *start, uint64_t *end)
 {
-	uint32_t first = last_below(m, *start), last = last_below(m, *end);
+	const struct jit_symbol *first = jit_pieces_below(&m->pieces, *start);
+	const struct jit_symbol *last = jit_pieces_below(&m->pieces, *end);
 
-	if (first != NONE && m->nodes[first].symbol.end > *start)
-		*start = m->nodes[first].symbol.start;
-	if (last != NONE && m->nodes[last].symbol.end > *end)
-		*end = m->nodes[last].symbol.end;
+	if (first && first->end > *start)
+		*start = first->start;
+	if (last && last->end > *end)
+		*end = last->end;
 }
 
 /* Hides what is there. Returns whether something was. */
 static bool clear_range(struct jit_map *m, uint64_t start, uint64_t end, uint64_t time_ns)
 {
-	uint32_t left, middle, right, last = last_below(m, end);
+	const struct jit_symbol *last = jit_pieces_below(&m->pieces, end);
+	struct retirement r = { .m = m, .time_ns = time_ns };
 
-	if (last == NONE || m->nodes[last].symbol.end <= start)
+	if (!last || last->end <= start)
 		return false; /* as a rule */
-	if (m->n_pieces + 3 > JIT_MAX_SYMBOLS)
+	if (m->pieces.n + 3 > JIT_MAX_SYMBOLS)
 		widen(m, &start, &end);
-	cut_at(m, start);
-	cut_at(m, end);
-	split(m, m->root, start, &left, &middle);
-	split(m, middle, end, &middle, &right);
-	retire(m, middle, time_ns);
-	m->root = join(m, left, right);
-	return middle != NONE;
+	jit_pieces_cut(&m->pieces, start);
+	jit_pieces_cut(&m->pieces, end);
+	jit_pieces_take(&m->pieces, start, end, retire, &r);
+	return r.any;
 }
 
 void jit_map_forget(struct jit_map *m, uint64_t time_ns)
@@ -305,8 +188,9 @@ static uint32_t move_text(struct sweep *s, uint32_t at, uint32_t len)
 	return ref.at;
 }
 
-static void move_symbol(struct sweep *s, struct jit_symbol *symbol)
+static void move_symbol(void *ctx, struct jit_symbol *symbol)
 {
+	struct sweep *s = ctx;
 	uint32_t from = symbol->first_line;
 
 	symbol->name = move_text(s, symbol->name, symbol->name_len);
@@ -332,15 +216,6 @@ static void move_symbol(struct sweep *s, struct jit_symbol *symbol)
 	}
 }
 
-static void move_tree(struct sweep *s, uint32_t tree)
-{
-	if (tree == NONE)
-		return;
-	move_tree(s, s->m->nodes[tree].left);
-	move_symbol(s, &s->m->nodes[tree].symbol);
-	move_tree(s, s->m->nodes[tree].right);
-}
-
 /* Names and lines that nothing refers to any more go. -ENOMEM: the map is empty then. */
 static int sweep(struct jit_map *m)
 {
@@ -355,7 +230,7 @@ static int sweep(struct jit_map *m)
 		jit_text_free(s.text);
 		return -ENOMEM;
 	}
-	move_tree(&s, m->root);
+	jit_pieces_each(&m->pieces, move_symbol, &s);
 	for (uint32_t i = 0; i < m->n_past; i++)
 		move_symbol(&s, &m->past[i]);
 	jit_text_free(m->text);
@@ -432,7 +307,7 @@ int jit_map_add(struct jit_map *m, const struct jit_code *code)
 		return -EINVAL;
 	r = sweep_if_due(m);
 	if (r == 0)
-		r = reserve_nodes(m);
+		r = jit_pieces_reserve(&m->pieces);
 	if (r < 0)
 		return r;
 	symbol.from_ns = advance(m, code->time_ns);
@@ -440,7 +315,7 @@ int jit_map_add(struct jit_map *m, const struct jit_code *code)
 	if (code->is_late && !hides)
 		symbol.from_ns = 0;
 
-	if (m->n_pieces >= JIT_MAX_SYMBOLS)
+	if (m->pieces.n >= JIT_MAX_SYMBOLS)
 		return -ENOSPC;
 	r = jit_text_add(m->text, code->name, code->name_len, &name);
 	if (r == 0 && name.len == 0)
@@ -450,37 +325,37 @@ int jit_map_add(struct jit_map *m, const struct jit_code *code)
 	symbol.name = name.at;
 	symbol.name_len = name.len;
 	r = add_lines(m, code, &symbol); /* the name is good without them */
-	insert(m, &symbol);
+	jit_pieces_insert(&m->pieces, &symbol);
 	return r;
 }
 
 int jit_map_move(struct jit_map *m, uint64_t from, uint64_t to, uint64_t size, uint64_t time_ns)
 {
+	const struct jit_symbol *old;
 	struct jit_symbol symbol;
-	uint32_t i;
 	int r;
 
 	if (!range_valid(from, size) || !range_valid(to, size))
 		return -EINVAL;
-	i = last_below(m, from + 1);
-	if (i == NONE || m->nodes[i].symbol.start != from || m->nodes[i].symbol.base != from)
+	old = jit_pieces_below(&m->pieces, from + 1);
+	if (!old || old->start != from || old->base != from)
 		return -ENOENT;
-	symbol = m->nodes[i].symbol;
-	r = reserve_nodes(m);
+	symbol = *old;
+	r = jit_pieces_reserve(&m->pieces);
 	if (r < 0)
 		return r;
 	time_ns = advance(m, time_ns);
 	(void)clear_range(m, from, from + size, time_ns);
-	r = reserve_nodes(m);
+	r = jit_pieces_reserve(&m->pieces);
 	if (r < 0)
 		return r;
 	(void)clear_range(m, to, to + size, time_ns);
-	if (m->n_pieces >= JIT_MAX_SYMBOLS)
+	if (m->pieces.n >= JIT_MAX_SYMBOLS)
 		return -ENOSPC;
 	symbol.start = symbol.base = to;
 	symbol.end = to + size;
 	symbol.from_ns = time_ns;
-	insert(m, &symbol);
+	jit_pieces_insert(&m->pieces, &symbol);
 	return 0;
 }
 
@@ -489,7 +364,7 @@ int jit_map_move(struct jit_map *m, uint64_t from, uint64_t to, uint64_t size, u
 static struct jit_table_head make_head(const struct jit_map *m)
 {
 	return (struct jit_table_head){ .magic = JIT_TABLE_MAGIC,
-					.n_symbols = m->n_pieces,
+					.n_symbols = m->pieces.n,
 					.n_past = m->n_past,
 					.n_lines = m->n_lines,
 					.n_text = jit_text_len(m->text),
@@ -503,13 +378,12 @@ size_t jit_map_table_size(const struct jit_map *m)
 	return (size_t)jit_table_size(&head);
 }
 
-static struct jit_symbol *write_tree(const struct jit_map *m, uint32_t tree, struct jit_symbol *dst)
+static void write_symbol(void *ctx, struct jit_symbol *symbol)
 {
-	if (tree == NONE)
-		return dst;
-	dst = write_tree(m, m->nodes[tree].left, dst);
-	*dst++ = m->nodes[tree].symbol;
-	return write_tree(m, m->nodes[tree].right, dst);
+	uint8_t **p = ctx;
+
+	memcpy(*p, symbol, sizeof(*symbol));
+	*p += sizeof(*symbol);
 }
 
 void jit_map_write_table(const struct jit_map *m, void *dst)
@@ -518,7 +392,8 @@ void jit_map_write_table(const struct jit_map *m, void *dst)
 	uint8_t *p = dst;
 
 	memcpy(p, &head, sizeof(head));
-	p = (uint8_t *)write_tree(m, m->root, (struct jit_symbol *)(p + sizeof(head)));
+	p += sizeof(head);
+	jit_pieces_each(&m->pieces, write_symbol, &p);
 	if (m->n_past)
 		memcpy(p, m->past, m->n_past * sizeof(*m->past));
 	p += m->n_past * sizeof(*m->past);
