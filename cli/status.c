@@ -71,9 +71,10 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		       st->n_symbol_files, st->n_symbol_files_failed, st->n_worker_restarts);
 	if (st->n_unwind_tables)
 		printf("unwind tables: %" PRIu64 " files, %" PRIu64 " rows, %" PRIu64
-		       " MB; %" PRIu64 " files without one, %" PRIu64 " did not fit\n",
+		       " MB; %" PRIu64 " files without one, %" PRIu64 " lack something, %" PRIu64
+		       " did not fit\n",
 		       st->n_unwind_tables, st->n_unwind_rows, st->unwind_bytes / 1000000,
-		       st->n_unwind_failed, st->n_unwind_no_room);
+		       st->n_unwind_failed, st->n_unwind_partial, st->n_unwind_no_room);
 	if (st->n_python_processes || st->n_python_unknown)
 		printf("python: %" PRIu64 " processes, %" PRIu64 " functions; %" PRIu64
 		       " interpreters of a version that is not known, %" PRIu64
@@ -151,6 +152,7 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	json_u64(&j, "unwind_rows", st->n_unwind_rows);
 	json_u64(&j, "unwind_bytes", st->unwind_bytes);
 	json_u64(&j, "unwind_failed", st->n_unwind_failed);
+	json_u64(&j, "unwind_partial", st->n_unwind_partial);
 	json_u64(&j, "unwind_no_room", st->n_unwind_no_room);
 	json_u64(&j, "python_processes", st->n_python_processes);
 	json_u64(&j, "python_functions", st->n_python_functions);

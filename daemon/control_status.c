@@ -186,6 +186,8 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->unwind_bytes = unwinder.bytes;
 	msg->n_unwind_failed = unwinder.n_failed;
 	msg->n_unwind_no_room = unwinder.n_no_room;
+	msg->has_n_unwind_partial = 1;
+	msg->n_unwind_partial = unwinder.n_partial;
 	msg->has_n_python_processes = msg->has_n_python_functions = 1;
 	msg->has_n_python_unknown = msg->has_n_python_unnamed = 1;
 	msg->n_python_processes = python.n_processes;

@@ -25,6 +25,8 @@
 #define KEEP_TABLE_NS (60 * NS_PER_SEC)
 /* For want of room, those that have not been used for this long may go. */
 #define MIN_KEEP_NS NS_PER_SEC
+/* Without a worker stacks are walked by frame pointers for so long. */
+#define RETRY_NS (10 * NS_PER_SEC)
 
 struct table {		       /* of a module */
 	struct module *module; /* held */
@@ -33,6 +35,7 @@ struct table {		       /* of a module */
 	bool is_asked;	  /* the worker has it, or had */
 	unsigned n_users; /* processes */
 	uint64_t idle_since_ns;
+	uint64_t retry_ns; /* there was no worker: to be asked for again then; 0: not */
 };
 
 struct tracked { /* a process whose mappings the kernel has, or shall have */
@@ -53,7 +56,7 @@ struct unwinder {
 	struct hash *tables;	     /* module id -> struct table */
 	struct hash *tracked;	     /* tgid -> struct tracked */
 	struct unwind_mapping *room; /* MAX_PROC_MAPPINGS, to put mappings together */
-	uint64_t news, n_failed, n_no_room;
+	uint64_t news, n_failed, n_partial, n_no_room;
 };
 
 int unwinder_new(struct symbolizer *sym, struct process_table *processes, struct unwinder **ret)
@@ -149,14 +152,33 @@ static void ask_for(struct unwinder *u, struct table *t)
 		without_table(u, t);
 }
 
-static void no_room(struct unwinder *u, struct table *t)
+static void warn_of(const struct table *t, const char *what)
 {
 	char path[256];
 
+	(void)text_printable(path, sizeof(path), t->module->path, strlen(t->module->path));
+	log_warn("unwind: %s: %s", path, what);
+}
+
+static void no_room(struct unwinder *u, struct table *t)
+{
 	u->n_no_room++;
 	unwind_maps_table_state(u->maps, t->id, UNWIND_TABLE_NO_ROOM);
-	(void)text_printable(path, sizeof(path), t->module->path, strlen(t->module->path));
-	log_warn("unwind: no room for the table of %s; stacks end there", path);
+	warn_of(t, "no room for its unwind table; stacks end there");
+}
+
+/* What is missing in a table costs stacks through this file alone. */
+static void note_flags(struct unwinder *u, const struct table *t, uint32_t flags)
+{
+	if (!(flags & (UNWIND_TABLE_CUT | UNWIND_TABLE_DAMAGED)))
+		return;
+	u->n_partial++;
+	warn_of(t,
+		flags & UNWIND_TABLE_CUT
+			? "more call frame information than fits into a table; some of its stacks "
+			  "end there"
+			: "some of its call frame information cannot be read; some of its stacks "
+			  "end there");
 }
 
 /* If all is full, tables that nobody uses now make room. */
@@ -181,8 +203,10 @@ static void on_table(void *ctx, uint64_t id, enum table_result result, struct ta
 	u->news++;
 	if (result != TABLE_OK) {
 		without_table(u, t);
+		t->retry_ns = result == TABLE_NO_WORKER ? boot_ns() + RETRY_NS : 0;
 		return;
 	}
+	note_flags(u, t, block->table.head.flags);
 	lay_down(u, t, &block->table);
 	table_block_free(block);
 	close(t->fd);
@@ -453,11 +477,30 @@ int unwinder_reuse(struct unwinder *u, struct bpf_object *obj)
 	return unwind_maps_reuse(u->maps, obj);
 }
 
+/* Tables for which there was no worker may be asked for again. */
+static void retry_tables(struct unwinder *u, uint64_t now_ns)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (hash_next(u->tables, &pos, NULL, NULL, &value)) {
+		struct table *t = value;
+
+		if (t->retry_ns == 0 || now_ns < t->retry_ns)
+			continue;
+		t->retry_ns = 0;
+		t->is_asked = false;
+		u->n_failed--;
+		unwind_maps_table_state(u->maps, t->id, UNWIND_TABLE_PENDING);
+	}
+}
+
 void unwinder_collect(struct unwinder *u, uint64_t now_ns)
 {
 	if (!u->maps)
 		return;
 	table_client_collect(u->client, now_ns);
+	retry_tables(u, now_ns);
 	drop_idle(u, now_ns, KEEP_TABLE_NS);
 	unwind_maps_collect(u->maps, now_ns);
 }
@@ -479,6 +522,7 @@ void unwinder_stats(const struct unwinder *u, struct unwinder_stats *ret)
 		.n_rules = maps.n_rules,
 		.n_processes = maps.n_procs,
 		.n_failed = u->n_failed,
+		.n_partial = u->n_partial,
 		.n_no_room = u->n_no_room,
 		.bytes = maps.bytes,
 	};
