@@ -41,7 +41,7 @@ wanted() { # LABEL
 	return 1
 }
 
-labels='map append reuse dump unnamed rotate fifo symlink foreign sparse'
+labels='map append memfd reuse dump unnamed rotate fifo symlink foreign sparse'
 start_tracerd
 spawn "$O/tracectl" --socket "$SOCKET" record -s cpu -o "$T/trace" 2>"$T/err"
 record=$!

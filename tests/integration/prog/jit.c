@@ -8,6 +8,7 @@
  *   append    the same, told only after each has begun to run
  *   reuse     one address, whose function is replaced every 300 ms
  *   dump      DIR/jit-PID.dump: one address, replaced every 50 ms, with lines
+ *   memfd     as map, but the code is written through another mapping of a memfd
  *   unnamed   nobody is told
  *   rotate    the map is cut off, replaced and deleted all the time
  *   fifo, symlink, foreign, sparse
@@ -44,7 +45,8 @@ static const uint8_t code[] = {
 #endif
 };
 
-static uint8_t *area;
+static uint8_t *area;	 /* to be executed */
+static uint8_t *written; /* to be written */
 static char map_path[64], dump_path[512];
 static FILE *map, *dump;
 
@@ -60,7 +62,7 @@ static uint8_t *emit(unsigned slot)
 {
 	uint8_t *at = area + slot * PAGE;
 
-	memcpy(at, code, sizeof(code));
+	memcpy(written + slot * PAGE, code, sizeof(code));
 	__builtin___clear_cache((char *)at, (char *)at + sizeof(code));
 	return at;
 }
@@ -220,6 +222,23 @@ static void obstacle(const char *mode)
 		(void)!chown(map_path, 65534, 65534);
 }
 
+static int make_area(int twice)
+{
+	int fd;
+
+	if (!twice) {
+		area = written = mmap(NULL, N_SLOTS * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		return area != MAP_FAILED;
+	}
+	fd = memfd_create("doublemapper", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, N_SLOTS * PAGE) < 0)
+		return 0;
+	written = mmap(NULL, N_SLOTS * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	area = mmap(NULL, N_SLOTS * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	return area != MAP_FAILED && written != MAP_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	double ms = argc > 2 ? atof(argv[2]) : 0;
@@ -227,12 +246,10 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
-	area = mmap(NULL, N_SLOTS * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (area == MAP_FAILED || ms <= 0)
+	if (!make_area(strcmp(mode, "memfd") == 0) || ms <= 0)
 		return 1;
 
-	if (strcmp(mode, "map") == 0 || strcmp(mode, "append") == 0) {
+	if (strcmp(mode, "map") == 0 || strcmp(mode, "append") == 0 || strcmp(mode, "memfd") == 0) {
 		in_order(ms, *mode == 'a');
 	} else if (strcmp(mode, "reuse") == 0) {
 		replaced(ms, 300, 0);
