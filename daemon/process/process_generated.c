@@ -7,9 +7,24 @@
 #include "process/process_table_impl.h"
 #include "symbolize/symbolizer.h"
 
+/* Whoever was found by a scan may have executed since its fork. */
+static bool was_forked_only(const struct process_table *pt, const struct proc *p)
+{
+	const struct thread *leader = process_table_thread(pt, p->pub.tgid);
+
+	return leader && leader->found == 0 && p->pub.exec_ns == 0;
+}
+
 static struct jit_place place_of(const struct process_table *pt, const struct proc *p)
 {
-	return (struct jit_place){ .proc_fd = pt->proc_fd, .pins = pt->pins, .p = &p->pub };
+	const struct proc *parent = p->parent;
+
+	if (parent && (parent->pub.exec_ns > p->pub.start_ns || !was_forked_only(pt, p)))
+		parent = NULL;
+	return (struct jit_place){ .proc_fd = pt->proc_fd,
+				   .pins = pt->pins,
+				   .p = &p->pub,
+				   .parent = parent ? &parent->pub : NULL };
 }
 
 static struct process_jit *jit_of(struct process_table *pt, struct proc *p)

@@ -29,7 +29,7 @@
 
 /* Between two looks for a perf map, ever more seldom; and for another in its place. */
 #define MIN_LOOK_NS   (50 * NS_PER_MS)
-#define MAX_LOOK_NS   (4 * NS_PER_SEC)
+#define MAX_LOOK_NS   (500 * NS_PER_MS)
 #define LOOK_AGAIN_NS NS_PER_SEC
 
 struct promise {
@@ -44,6 +44,8 @@ struct process_jit {
 	TAILQ_ENTRY(process_jit) link;
 	struct jit_pool *pool;
 	struct jit_source *map, *dumps[MAX_DUMPS];
+	struct jit_source *inherited; /* the map of who it was forked from, */
+	uint64_t inherited_ns;	      /* as it was at that time */
 	uint64_t look_ns, look_after_ns;
 	uint64_t version;
 	bool was_untrusted; /* it is counted once */
@@ -105,7 +107,9 @@ static bool find(const struct process_jit *jit, uint64_t pc, uint64_t time_ns, s
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		if (jit_source_find(jit->dumps[i], pc, time_ns, ret))
 			return true;
-	return jit->map && jit_source_find(jit->map, pc, time_ns, ret);
+	if (jit->map && jit_source_find(jit->map, pc, time_ns, ret))
+		return true;
+	return jit->inherited && jit_source_find(jit->inherited, pc, jit->inherited_ns, ret);
 }
 
 static struct location *locate(struct process_jit *jit, uint64_t pc, uint64_t time_ns)
@@ -176,6 +180,8 @@ static bool is_current(struct process_jit *jit, uint64_t time_ns)
 		current &= jit_source_is_current(jit->dumps[i], time_ns);
 	if (jit->map)
 		current &= jit_source_is_current(jit->map, time_ns);
+	if (jit->inherited)
+		current &= jit_source_is_current(jit->inherited, jit->inherited_ns);
 	return current;
 }
 
@@ -216,6 +222,7 @@ void process_jit_free(struct process_jit *jit)
 		return;
 	settle_all(jit, true);
 	drop(jit, &jit->map);
+	drop(jit, &jit->inherited);
 	for (size_t i = 0; i < MAX_DUMPS; i++)
 		drop(jit, &jit->dumps[i]);
 	TAILQ_REMOVE(&jit->pool->all, jit, link);
@@ -226,6 +233,8 @@ static size_t table_bytes(const struct process_jit *jit)
 {
 	size_t n = jit->map ? jit_source_bytes(jit->map) : 0;
 
+	n += jit->inherited ? jit_source_bytes(jit->inherited) : 0;
+
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		n += jit_source_bytes(jit->dumps[i]);
 	return n;
@@ -235,6 +244,8 @@ static void drop_tables(struct process_jit *jit)
 {
 	if (jit->map)
 		jit_source_drop_table(jit->map);
+	if (jit->inherited)
+		jit_source_drop_table(jit->inherited);
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		jit_source_drop_table(jit->dumps[i]);
 	jit->version = next_version();
@@ -316,6 +327,25 @@ out:
 	close(fd);
 }
 
+/*
+ * Code that was there before the fork is told of in the map of who forked: a
+ * server's workers run what was compiled before them.
+ */
+static void look_for_inherited(struct process_jit *jit, const struct jit_place *place)
+{
+	struct jit_place there = *place;
+	struct jit_file_state state;
+	int fd;
+
+	if (!place->parent || place->parent->free_ns)
+		return;
+	there.p = place->parent;
+	if (jit_files_open_map(there.pins, there.proc_fd, there.p, &fd, &state) < 0)
+		return;
+	jit->inherited = add(jit, &there, JIT_PERF_MAP, fd);
+	jit->inherited_ns = place->p->start_ns;
+}
+
 /* The process may make its map at any time, or put another one in its place. */
 static void look_for_map(struct process_jit *jit, const struct jit_place *place, uint64_t time_ns)
 {
@@ -326,6 +356,8 @@ static void look_for_map(struct process_jit *jit, const struct jit_place *place,
 	if (time_ns < jit->look_ns || place->p->free_ns)
 		return;
 	now_ns = boot_ns();
+	if (jit->look_after_ns == 0)
+		look_for_inherited(jit, place);
 	r = jit_files_open_map(place->pins, place->proc_fd, place->p, &fd, &state);
 	if (r < 0) {
 		jit->look_after_ns = jit->look_after_ns ? 2 * jit->look_after_ns : MIN_LOOK_NS;
@@ -358,7 +390,7 @@ struct location *process_jit_locate(struct process_jit *jit, const struct jit_pl
 				    struct location *fallback)
 {
 	look_for_map(jit, place, time_ns);
-	if (!jit->map && !jit->dumps[0])
+	if (!jit->map && !jit->dumps[0] && !jit->inherited)
 		return NULL;
 	TAILQ_REMOVE(&jit->pool->all, jit, link);
 	TAILQ_INSERT_TAIL(&jit->pool->all, jit, link);

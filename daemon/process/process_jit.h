@@ -45,6 +45,8 @@ struct jit_place {
 	int proc_fd;
 	struct module_pins *pins;
 	const struct process *p;
+	/* Whose memory it still has: it was forked from it, and neither has executed since. */
+	const struct process *parent; /* NULL: nobody's, or not known */
 };
 
 struct process_jit *process_jit_new(struct jit_pool *pool); /* NULL: out of memory */

@@ -49,6 +49,10 @@ wait_for 60 is_recording || fail "the recording starts"
 for label in $labels; do
 	wanted "$label" && run "$label" "$jit" "$label" "$ms" "$T/dumps"
 done
+if wanted forked-inside; then
+	run forked-inside "$jit" forked "$ms"
+	labels="$labels forked-inside"
+fi
 # Its pid is another one there, and so is its /tmp.
 if wanted map-inside && unshare -pmf true 2>/dev/null; then
 	run map-inside unshare -pmf sh -c \
@@ -109,6 +113,7 @@ for label in $labels; do
 	case $label in
 	append) share=70 ;;  # told after they have begun to run
 	reuse) share=75 ;;   # the map has no times: when it was noticed
+	forked-inside) share=60 ;; # its own map has to be found first
 	rotate) share=40 ;;  # the map is away now and then
 	*) share=100 ;;
 	esac
@@ -121,7 +126,7 @@ for label in $labels; do
 		cat "$T/$label.seen"
 	fi
 	case $label in
-	append | rotate) # late or away it may be, but not another's
+	append | rotate | forked-inside) # late or away it may be, but not another's
 		check "$label: none has another function's name" \
 			sh -c "! sed 1d '$T/$label.seen' | grep -qv \"^[0-9]* times '\\[anon:exec\\]'\""
 		;;

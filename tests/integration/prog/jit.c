@@ -9,6 +9,7 @@
  *   reuse     one address, whose function is replaced every 300 ms
  *   dump      DIR/jit-PID.dump: one address, replaced every 50 ms, with lines
  *   memfd     as map, but the code is written through another mapping of a memfd
+ *   forked    a child runs what its parent has told of, and code of its own
  *   unnamed   nobody is told
  *   rotate    the map is cut off, replaced and deleted all the time
  *   fifo, symlink, foreign, sparse
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -175,6 +177,20 @@ static void replaced(double ms, double each_ms, int as_dump)
 	}
 }
 
+static void in_child(double ms)
+{
+	tell_map(emit(0), "from before the fork");
+	if (fork() != 0) {
+		(void)wait(NULL);
+		return;
+	}
+	run_generated(area, ms / 2, "from before the fork");
+	map = NULL; /* the parent's */
+	snprintf(map_path, sizeof(map_path), "/tmp/perf-%d.map", (int)getpid());
+	tell_map(emit(1), "the child's own");
+	run_generated(emit(1), ms / 2, "the child's own");
+}
+
 static void rotate(double ms)
 {
 	const void *at = emit(0);
@@ -256,6 +272,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(mode, "dump") == 0 && argc > 3) {
 		open_dump(argv[3]);
 		replaced(ms, 50, 1);
+	} else if (strcmp(mode, "forked") == 0) {
+		in_child(ms);
 	} else if (strcmp(mode, "rotate") == 0) {
 		rotate(ms);
 	} else if (strcmp(mode, "unnamed") == 0) {
