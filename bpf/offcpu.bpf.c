@@ -12,24 +12,14 @@
 #define WAKEUP_BAND 65536 /* a wait with a copied stack is that long */
 #include "common.bpf.h"
 #include "irq_depth.bpf.h"
+#include "offcpu_describe.bpf.h"
 #include "offcpu_events.h"
-#include "socket.bpf.h"
-#include "syscall_regs.bpf.h"
 #include "unwind.bpf.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
-#define TASK_RUNNING   0x0
-#define TASK_DEAD      0x80
-#define TASK_NOLOAD    0x400
-#define PF_IO_WORKER   0x00000010 /* 5.12: threads of io_uring, without a user's side */
-#define PF_USER_WORKER 0x00004000 /* 6.4: of vhost */
-#define PF_NO_USER     (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER)
-
-#define ANON_INODE_FS_MAGIC 0x09041934
-#define PID_FS_MAGIC	    0x50494446 /* 6.9 */
-
-/* Facts of the machine, fixed at load: does the call's first argument say what it waits for? */
-const volatile __u8 waits_for_fd[OFFCPU_MAX_NR];
+#define TASK_RUNNING 0x0
+#define TASK_DEAD    0x80
+#define TASK_NOLOAD  0x400
 
 /* Changed by the daemon while we run. */
 __u32 own_tgids[EVENT_MAX_OWN]; /* left out; 0 = free */
@@ -96,14 +86,6 @@ struct {
 	__type(value, struct offcpu_copied);
 } scratch SEC(".maps");
 
-/* The same for unfinished() alone, which may be interrupted by a switch. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct offcpu_copied);
-} unfinished_scratch SEC(".maps");
-
 /*
  * A user's stack is most of what a wait costs. Beyond so many on a CPU and in so
  * long, some 5 % of its time, only threads get one whose last wait was an event:
@@ -127,171 +109,12 @@ struct {
 	__type(value, struct budget);
 } budget SEC(".maps");
 
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct super_block {
-	unsigned long s_magic;
-};
-
-struct inode___kind {
-	struct super_block *i_sb;
-};
-
-struct qstr {
-	const unsigned char *name;
-};
-
-struct dentry {
-	struct qstr d_name;
-};
-
-struct path {
-	struct dentry *dentry;
-};
-
-struct file___kind {
-	struct path f_path;
-};
-
-struct task_struct___io {
-	unsigned in_iowait : 1;
-};
-
-struct task_struct___cpu {
-	int on_cpu;
-};
-
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
-#pragma clang attribute pop
-
 static __always_inline bool is_own(__u32 tgid)
 {
 	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
 		if (own_tgids[i] == tgid)
 			return true;
 	return false;
-}
-
-/* bpf_get_stack() and its kin give bytes; a failure gives no frames. */
-static __always_inline __u8 n_frames(long bytes, __u32 max)
-{
-	__u32 n;
-
-	if (bytes <= 0)
-		return 0;
-	n = (__u32)bytes / sizeof(__u64);
-	return n < max ? n : max;
-}
-
-/* ---- what it waits for ---- */
-
-static __always_inline void describe_file(struct offcpu_event *ev, struct file *file)
-{
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct file___kind *named = (void *)file;
-	struct inode___kind *kind = (void *)inode;
-	struct socket *socket;
-	struct sock *sk;
-	__u32 magic;
-
-	magic = BPF_CORE_READ(kind, i_sb, s_magic);
-	if (magic == ANON_INODE_FS_MAGIC) {
-		ev->file = OFFCPU_FILE_ANON;
-		bpf_probe_read_kernel_str(ev->anon_name, sizeof(ev->anon_name),
-					  BPF_CORE_READ(named, f_path.dentry, d_name.name));
-		return;
-	}
-	if (magic == PID_FS_MAGIC) {
-		ev->file = OFFCPU_FILE_PIDFD;
-		return;
-	}
-	switch (BPF_CORE_READ(inode, i_mode) & S_IFMT) {
-	case S_IFIFO:
-		ev->file = OFFCPU_FILE_PIPE;
-		break;
-	case S_IFREG:
-		ev->file = OFFCPU_FILE_REGULAR;
-		break;
-	case S_IFDIR:
-		ev->file = OFFCPU_FILE_DIRECTORY;
-		break;
-	case S_IFCHR:
-		ev->file = OFFCPU_FILE_CHAR;
-		ev->rdev = BPF_CORE_READ(inode, i_rdev);
-		break;
-	case S_IFBLK:
-		ev->file = OFFCPU_FILE_BLOCK;
-		ev->rdev = BPF_CORE_READ(inode, i_rdev);
-		break;
-	case S_IFSOCK:
-		socket = file_socket(file);
-		if (!socket) /* the node of one in a file system, opened with O_PATH */
-			break;
-		ev->file = OFFCPU_FILE_SOCKET;
-		sk = BPF_CORE_READ(socket, sk);
-		ev->sock_type = BPF_CORE_READ(socket, type);
-		ev->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-		ev->protocol = BPF_CORE_READ(sk, sk_protocol);
-		break;
-	default:
-		ev->file = OFFCPU_FILE_OTHER;
-	}
-}
-
-static __always_inline void describe_call(struct offcpu_event *ev, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct file *file;
-	struct args args;
-	__s32 nr = syscall_nr(regs);
-
-	if (nr < 0)
-		return;
-	ev->syscall = nr;
-	read_args(regs, &args);
-	ev->args[0] = args.a[0];
-	ev->args[1] = args.a[1];
-	ev->args[2] = args.a[2];
-	if (is_compat(task)) {
-		ev->flags |= OFFCPU_COMPAT;
-		return;
-	}
-	if (nr >= OFFCPU_MAX_NR || !waits_for_fd[nr])
-		return;
-	/* As long as the call goes on it keeps the file open, unless another thread closes it. */
-	file = task_file(task, args.a[0]);
-	if (file)
-		describe_file(ev, file);
-}
-
-/* `task` sleeps, or is just being switched in: its kernel stack and registers stand still. */
-static __always_inline void describe(struct offcpu_event *ev, struct task_struct *task)
-{
-	__u32 n = ev->n_user;
-
-	if (BPF_CORE_READ_BITFIELD_PROBED((struct task_struct___io *)task, in_iowait))
-		ev->flags |= OFFCPU_IO_WAIT;
-	if (task->flags & PF_NO_USER)
-		ev->flags |= OFFCPU_KERNEL_THREAD;
-	else
-		describe_call(ev, task);
-
-	asm volatile("" : "+r"(n)); /* the verifier shall see the bound that follows */
-	if (n > OFFCPU_MAX_USER)
-		return;
-	ev->n_kernel = n_frames(
-		bpf_get_task_stack(task, ev->ips + n, OFFCPU_MAX_KERNEL * sizeof(__u64), 0),
-		OFFCPU_MAX_KERNEL);
 }
 
 /* ---- user stacks ---- */
@@ -765,173 +588,6 @@ int BPF_PROG(on_exec, struct task_struct *p, int old_pid)
 
 /* ---- at the start and at the end of a recording ---- */
 
-static __always_inline bool is_asleep(struct task_struct *task)
-{
-	struct task_struct___pre_5_14 *old = (void *)task;
-	struct task_struct___cpu *cpu = (void *)task;
-	__u32 state;
-
-	if (bpf_core_field_exists(task->__state))
-		state = BPF_CORE_READ(task, __state);
-	else
-		state = BPF_CORE_READ(old, state);
-	return state != TASK_RUNNING && !(state & (TASK_NOLOAD | TASK_DEAD)) &&
-	       !BPF_CORE_READ(cpu, on_cpu);
-}
-
-/* Run by the daemon when a session begins: who sleeps by then and is not followed begins now. */
-SEC("iter/task")
-int asleep_before(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct wait *w;
-	__u64 begin_ns;
-
-	if (!task || !is_asleep(task) || task->flags & PF_EXITING || is_own(task->tgid))
-		return 0;
-	w = wait_of(task->pid);
-	if (!w || w->ev.begin_ns) /* it has been switched out since */
-		return 0;
-	clear(w, task->__state);
-	w->ev.flags |= OFFCPU_BEGAN_BEFORE;
-	w->ev.end = UNWIND_ASLEEP;
-	barrier();
-	begin_ns = w->ev.begin_ns = bpf_ktime_get_boot_ns();
-	barrier();
-	/* Awake by now? Then it was switched in too soon to find what we left for it. */
-	if (!is_asleep(task) && w->ev.begin_ns == begin_ns && !w->ev.woken_ns)
-		w->ev.begin_ns = 0;
-	return 0;
-}
-
-/* Stacks that unfinished_with_stacks() may still copy: 35 MB. Set by the daemon before each run. */
-__u32 n_copies_left;
-
-/* Registers of a thread that sleeps, for a walk from where it entered the kernel. */
-static __always_inline bool read_user_regs(struct task_struct *task, struct unwind_copy *copy)
-{
-	const void *regs = (const void *)bpf_task_pt_regs(task);
-	struct unwind_walk w = {};
-	bool is_compat;
-
-	unwind_begin(&w, regs, &is_compat);
-	if (is_compat || !w.sp)
-		return false;
-	unwind_copy_state(&w, task->group_leader, task, copy);
-	return true;
-}
-
-/* To the end of a page at a time, since the next one may not be there. */
-static __always_inline __u32 copy_from_task(struct task_struct *task, __u8 *stack, __u64 from)
-{
-	__u32 len = 0;
-
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < UNWIND_COPY_BYTES / 4096 + 1; i++) {
-		__u32 piece = 4096 - ((from + len) & 4095);
-
-		barrier_var(piece);
-		barrier_var(len);
-		if (piece == 0 || piece > 4096 || len > UNWIND_COPY_BYTES - 4096)
-			break;
-		if (bpf_copy_from_user_task(stack + len, piece, (const void *)(from + len), task,
-					    0))
-			break;
-		len += piece;
-	}
-	return len & ~7u; /* records have a multiple of 8 bytes */
-}
-
-/*
- * The user stack of a wait that began before anybody looked: the thread still
- * sleeps, so it is what it was. Returns the record's size, or 0: not to be had.
- */
-static __always_inline __u32 copy_sleeper(struct offcpu_copied *rec, struct task_struct *task)
-{
-	__u32 len;
-
-	if (n_copies_left == 0 || task->flags & PF_NO_USER || !task->mm ||
-	    !read_user_regs(task, &rec->copy))
-		return 0;
-	n_copies_left--;
-	rec->copy.from = rec->copy.sp - UNWIND_RED_ZONE;
-	len = copy_from_task(task, rec->stack, rec->copy.from);
-	asm volatile("" : "+r"(len));
-	if (len > UNWIND_COPY_BYTES)
-		return 0;
-	rec->copy.len = len;
-	rec->ev.ips[0] = rec->copy.pc;
-	rec->ev.n_user = 1;
-	rec->ev.end = UNWIND_NOPROC;
-	rec->ev.has_copy = 1;
-	return OFFCPU_COPY_HEAD + len;
-}
-
-static __always_inline int tell_unfinished(struct bpf_iter__task *ctx, bool can_read)
-{
-	struct task_struct *task = ctx->task;
-	__u64 begin_ns, now = bpf_ktime_get_boot_ns();
-	struct offcpu_copied *rec;
-	__u32 tid, size, described, zero = 0;
-	struct wait *w;
-
-	if (!task)
-		return 0;
-	tid = task->pid;
-	w = bpf_map_lookup_elem(&waits, &tid);
-	rec = bpf_map_lookup_elem(&unfinished_scratch, &zero);
-	if (!w || !rec)
-		return 0;
-	begin_ns = w->ev.begin_ns;
-	if (!begin_ns) /* how long is for the session to judge, whose minimum is gone by now */
-		return 0;
-	described = w->described;
-	size = put_together(rec, &w->ev, copy_of(w));
-	if (size == 0) {
-		bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), &w->ev);
-		rec->ev.has_copy = 0;
-		if (can_read && !described && rec->ev.n_user == 0)
-			size = copy_sleeper(rec, task);
-	}
-	if (!described && is_asleep(task))
-		describe(&rec->ev, task);
-	else if (!described)
-		rec->ev.flags |= OFFCPU_NOT_DESCRIBED;
-	barrier();
-	/* It ran meanwhile: what was read belongs to two waits. */
-	if (w->ev.begin_ns != begin_ns || rec->ev.begin_ns != begin_ns)
-		return 0;
-
-	if (size == 0)
-		size = OFFCPU_HEAD + n_ips(&rec->ev) * sizeof(__u64);
-	asm volatile("" : "+r"(size));
-	if (size > sizeof(*rec))
-		return 0;
-	identify(&rec->ev, task);
-	if (!rec->ev.woken_ns)
-		rec->ev.hdr.peer_tgid = rec->ev.hdr.peer_tid = 0;
-	rec->ev.hdr.time_ns = now;
-	rec->ev.hdr.seq = 0;
-	rec->ev.hdr.cpu = 0;
-	rec->ev.hdr.type = OFFCPU_UNFINISHED;
-	rec->ev.hdr.stream = 0;
-	rec->ev.hdr.size = size;
-	bpf_seq_write(ctx->meta->seq, rec, size);
-	return 0;
-}
-
-/* Read by the daemon: a record of every wait that goes on. */
-SEC("iter/task")
-int unfinished(struct bpf_iter__task *ctx)
-{
-	return tell_unfinished(ctx, false);
-}
-
-/* The same where the kernel lets us read others' memory, from Linux 5.18 on. */
-SEC("iter.s/task")
-int unfinished_with_stacks(struct bpf_iter__task *ctx)
-{
-	return tell_unfinished(ctx, true);
-}
+#include "offcpu_iter.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -64,9 +64,10 @@ static __always_inline __u32 reported_state(bool preempt, struct task_struct *pr
 static __always_inline int record_switch(bool preempt, struct task_struct *prev,
 					 struct task_struct *next, __u32 state)
 {
-	struct sched_switch_event *ev = event_reserve(SCHED_SWITCH, 0, sizeof(*ev));
+	struct sched_switch_event *ev;
 
-	irq_none();
+	irq_none(); /* first: Linux 6.1 forgets what it knows of a record on such ways */
+	ev = event_reserve(SCHED_SWITCH, 0, sizeof(*ev));
 	if (!ev)
 		return 0;
 	/* `current` is still prev: the bpf_get_current_*() helpers are not about next. */
