@@ -59,7 +59,7 @@ def plain():
     burn()
 
 
-def recursion(depth=40):
+def recursion(depth=int(os.environ.get("DEPTH", 40))):
     return burn() if depth == 0 else recursion(depth - 1)
 
 
