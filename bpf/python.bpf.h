@@ -24,10 +24,18 @@
 #define PYTHON_RETRY_NS	    200000000ull
 #define PYTHON_MANY_THREADS 32
 
+/*
+ * Where a thread's state was found last. Two threads may share a place, and two
+ * CPUs may write at once: what is here counts only if it says that it is right.
+ */
 struct python_thread {
 	__u64 state; /* 0: there was none at `time_ns` */
 	__u64 time_ns;
+	__u32 tid;
+	__u32 pad;
 };
+
+#define PYTHON_THREADS 8192 /* a power of two */
 
 struct python_code_key {
 	__u64 address;
@@ -38,7 +46,7 @@ struct python_code_key {
 /* A freed code object's memory is used again: the contents tell. */
 struct python_code {
 	__u64 contents;
-	__u32 number;
+	__u32 number; /* 0: it is not described yet */
 	__u32 pad;
 };
 
@@ -64,15 +72,16 @@ struct {
 } python_layouts SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PYTHON_THREADS);
 	__type(key, __u32);
 	__type(value, struct python_thread);
 } python_threads SEC(".maps");
 
+/* Not one that forgets by itself: those take locks that a sample in an NMI must not wait for. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PYTHON_MAX_CODES);
 	__type(key, struct python_code_key);
 	__type(value, struct python_code);
 } python_codes SEC(".maps");
@@ -266,17 +275,17 @@ __noinline __u64 python_find_thread(__u32 layout, __u64 runtime, __u32 tid)
 	struct python_walk *w = bpf_map_lookup_elem(&python_walks, &zero);
 	struct python_context c = { .walk = w,
 				    .layout = bpf_map_lookup_elem(&python_layouts, &layout) };
-	struct python_thread *known, now;
+	__u32 place = (tid ^ tid >> 13) & (PYTHON_THREADS - 1);
+	struct python_thread *known = bpf_map_lookup_elem(&python_threads, &place);
+	__u64 now = bpf_ktime_get_ns(), state;
 
-	if (!w || !c.layout)
+	if (!w || !c.layout || !known)
 		return 0;
-	now.time_ns = bpf_ktime_get_ns();
-	known = bpf_map_lookup_elem(&python_threads, &tid);
-	if (known && known->state) {
-		now.state = known->state;
-		if (python_read_u64(now.state + w->identity_offset) == w->identity)
-			return now.state;
-	} else if (known && now.time_ns - known->time_ns < PYTHON_RETRY_NS) {
+	state = known->state;
+	if (known->tid == tid && state) {
+		if (python_read_u64(state + w->identity_offset) == w->identity)
+			return state;
+	} else if (known->tid == tid && now - known->time_ns < PYTHON_RETRY_NS) {
 		return 0;
 	}
 
@@ -286,10 +295,12 @@ __noinline __u64 python_find_thread(__u32 layout, __u64 runtime, __u32 tid)
 	/* It may have stopped at the bound, on some other thread. */
 	if (w->thread && python_read_u64(w->thread + w->identity_offset) != w->identity)
 		w->thread = 0;
-	now.state = w->thread;
-	if (now.state || w->n_looked > PYTHON_MANY_THREADS)
-		bpf_map_update_elem(&python_threads, &tid, &now, BPF_ANY);
-	return now.state;
+	if (w->thread || w->n_looked > PYTHON_MANY_THREADS) {
+		known->tid = tid;
+		known->state = w->thread;
+		known->time_ns = now;
+	}
+	return w->thread;
 }
 
 /* ---- code objects ---- */
@@ -379,17 +390,16 @@ static __always_inline __u32 python_code_number(struct python_walk *w,
 	code.contents =
 		python_mix(code.contents, *(__u32 *)(w->code_bytes + (l->code_firstline & 252)));
 	known = bpf_map_lookup_elem(&python_codes, &key);
-	if (known && known->contents == code.contents)
+	if (known && known->contents == code.contents && known->number)
 		return known->number;
 
+	/* First its place: without one it would be described at each sample. */
 	state = bpf_map_lookup_elem(&python_state, &zero);
-	if (!state)
+	if (!state || bpf_map_update_elem(&python_codes, &key, &code, BPF_ANY) < 0)
 		return 0;
 	code.number = __sync_fetch_and_add(&state->n_codes, 1) + 1;
-	if (!code.number)
-		return 0;
-	if (python_send_code(w->layout, address, code.number) != 0) {
-		__sync_fetch_and_add(&state->n_full, 1);
+	if (!code.number || python_send_code(w->layout, address, code.number) != 0) {
+		bpf_map_delete_elem(&python_codes, &key); /* the ring is full: another time */
 		return 0;
 	}
 	bpf_map_update_elem(&python_codes, &key, &code, BPF_ANY);

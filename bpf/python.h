@@ -72,8 +72,10 @@ struct python_layout {
 struct python_state {
 	__u32 n_codes; /* numbers given to code objects so far */
 	__u32 pad;
-	__u64 n_full; /* descriptions for which the ring had no room; sent at a later sample */
 };
+
+/* Code objects known at a time. The daemon makes room when there is little left. */
+#define PYTHON_MAX_CODES 32768
 
 #define PYTHON_NO_CFRAME 0xffffffffu
 #define PYTHON_NO_FIELD	 0xffffu

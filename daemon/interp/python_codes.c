@@ -17,6 +17,10 @@
  */
 #define MAX_BYTES (32u << 20)
 
+/* The walkers forget those that are forgotten here, and must have room for what comes until then.
+ */
+#define MAX_CODES (PYTHON_MAX_CODES / 4 * 3)
+
 #define UNKNOWN_NAME "<unknown>"
 
 /*
@@ -199,7 +203,8 @@ int python_codes_add(struct python_codes *pc, const void *record, size_t len)
 	}
 	TAILQ_INSERT_TAIL(&pc->used, c, link);
 	pc->bytes += c->size;
-	while (pc->bytes > MAX_BYTES && (old = TAILQ_FIRST(&pc->used)) != c) {
+	while ((pc->bytes > MAX_BYTES || hash_count(pc->by_number) > MAX_CODES) &&
+	       (old = TAILQ_FIRST(&pc->used)) != c) {
 		pc->forgotten(pc->ctx, old->pub.tgid, old->pub.address);
 		forget(pc, old);
 	}

@@ -198,6 +198,18 @@ START_TEST(the_longest_unused_goes_when_there_is_no_room)
 }
 END_TEST
 
+START_TEST(there_are_fewer_than_the_walker_has_room_for)
+{
+	for (ev.code = 1; ev.code <= 2 * PYTHON_MAX_CODES; ev.code++) {
+		ev.address = ev.code * 0x100ull;
+		ck_assert_int_eq(add(), 0);
+	}
+	ck_assert_uint_lt(python_codes_count(codes), PYTHON_MAX_CODES);
+	ck_assert_uint_eq(python_codes_count(codes) + n_forgotten, 2 * PYTHON_MAX_CODES);
+	ck_assert_uint_eq(last_forgotten, n_forgotten * 0x100ull);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("python_codes");
@@ -215,6 +227,7 @@ int main(void)
 	tcase_add_test(tc, a_second_description_of_a_number_changes_nothing);
 	tcase_add_test(tc, what_is_no_description_is_refused);
 	tcase_add_test(tc, the_longest_unused_goes_when_there_is_no_room);
+	tcase_add_test(tc, there_are_fewer_than_the_walker_has_room_for);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
