@@ -7,230 +7,37 @@
  * so there are some in the processes that a session names and in their
  * descendants only, and none without names. Whoever is forked or maps the
  * library later gets them when the process table has told of it, some 50 ms
- * later. Where the functions are in the file is found out by the worker.
+ * later.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "alloc.skel.h"
 #include "alloc_encode.h"
-#include "alloc_events.h"
+#include "alloc_probes.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
-#include "log.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
-#include "symbolize/files_protocol.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/unwinder.h"
 
-/* Libraries, and processes with one of them, that have probes at a time. */
-#define MAX_FILES  32
-#define MAX_PROBED 128
-
 /* How often processes are looked through for new ones. */
 #define UPDATE_NS (50 * NS_PER_MS)
-
-static const struct {
-	const char *name;
-	enum alloc_function function;
-} functions[] = {
-	{ "malloc", ALLOC_MALLOC },	    { "calloc", ALLOC_CALLOC },
-	{ "realloc", ALLOC_REALLOC },	    { "posix_memalign", ALLOC_POSIX_MEMALIGN },
-	{ "aligned_alloc", ALLOC_ALIGNED }, { "memalign", ALLOC_ALIGNED },
-};
-
-#define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
-
-struct file {			       /* with allocation functions in it */
-	struct module *module;	       /* held; NULL: the entry is free */
-	unsigned n_asked;	       /* answers of the worker that are missing */
-	uint64_t offsets[N_FUNCTIONS]; /* in the file; 0: it has none such */
-};
-
-struct probed {	       /* a process that has probes in a file */
-	uint32_t tgid; /* 0: the entry is free */
-	uint64_t start_ns;
-	struct file *file;
-	struct bpf_link *links[N_FUNCTIONS];
-};
 
 struct alloc {
 	struct alloc_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
 	bool has_unwinder;
-	bool is_stopped; /* and is freed with the last answer */
-	unsigned n_asked;
-	bool failure_told, limit_told;
+	struct alloc_probes *probes;
 	uint64_t updated_ns;
 	struct trace_config *sessions[EVENT_MAX_STREAMS]; /* what they want; NULL: none there */
-	struct file files[MAX_FILES];
-	struct probed probed[MAX_PROBED];
 };
-
-/* A question to the worker, about some of the functions of a file. */
-struct question {
-	struct alloc *a;
-	struct file *file;
-	size_t first, n;
-};
-
-/* ---- probes ---- */
-
-static void probed_drop(struct probed *p)
-{
-	for (size_t i = 0; i < N_FUNCTIONS; i++)
-		bpf_link__destroy(p->links[i]);
-	*p = (struct probed){ 0 };
-}
-
-static void tell_failure(struct alloc *a, uint32_t tgid, int error)
-{
-	if (a->failure_told)
-		return;
-	a->failure_told = true;
-	log_warn("alloc: no probes in process %u: %s%s", tgid, strerror(-error),
-		 error == -EACCES || error == -EPERM ? " (needs CAP_PERFMON)" : "");
-}
-
-/* False: not one. */
-static bool attach(struct alloc *a, struct probed *p)
-{
-	int fd = symbolizer_open(a->env.symbolizer, p->file->module);
-	bool any = false;
-	char path[64];
-
-	if (fd < 0)
-		return false;
-	/* The file itself: its path may be another's by now, or of another namespace. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	for (size_t i = 0; i < N_FUNCTIONS; i++) {
-		DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = functions[i].function);
-
-		if (!p->file->offsets[i])
-			continue;
-		p->links[i] = bpf_program__attach_uprobe_opts(
-			a->skel->progs.on_alloc, (pid_t)p->tgid, path, p->file->offsets[i], &opts);
-		if (!p->links[i])
-			tell_failure(a, p->tgid, -errno);
-		any = any || p->links[i];
-	}
-	close(fd);
-	return any;
-}
-
-static bool has_probes(const struct alloc *a, uint32_t tgid, const struct file *file)
-{
-	for (size_t i = 0; i < MAX_PROBED; i++)
-		if (a->probed[i].tgid == tgid && a->probed[i].file == file)
-			return true;
-	return false;
-}
-
-static void probe(struct alloc *a, const struct process *process, struct file *file)
-{
-	if (file->n_asked || has_probes(a, process->tgid, file))
-		return;
-	for (size_t i = 0; i < MAX_PROBED; i++) {
-		struct probed *p = &a->probed[i];
-
-		if (p->tgid)
-			continue;
-		p->tgid = process->tgid;
-		p->start_ns = process->start_ns;
-		p->file = file;
-		/* Without success it is not tried again. */
-		(void)attach(a, p);
-		return;
-	}
-	if (!a->limit_told)
-		log_warn("alloc: more than %d processes: those beyond have no probes", MAX_PROBED);
-	a->limit_told = true;
-}
-
-/* ---- files ---- */
-
-/* By the names that C libraries and allocators have. */
-static bool may_allocate(const char *path)
-{
-	static const char *const names[] = { "libc.so",	     "libc-2.",	    "ld-musl-",
-					     "libjemalloc.", "libtcmalloc", "libmimalloc" };
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
-static void alloc_free(struct alloc *a)
-{
-	for (size_t i = 0; i < MAX_FILES; i++)
-		if (a->files[i].module)
-			module_release(a->files[i].module);
-	free(a);
-}
-
-/* The symbolizer_objects_fn. */
-static void on_answer(void *ctx, const struct module *module, const struct files_objects *objects)
-{
-	struct question *q = ctx;
-	struct alloc *a = q->a;
-
-	(void)module;
-	for (size_t i = 0; objects && i < q->n; i++) {
-		uint64_t at = objects->objects[i].vaddr - objects->text_vaddr;
-
-		if (objects->objects[i].vaddr && at < objects->text_size)
-			q->file->offsets[q->first + i] = objects->text_offset + at;
-	}
-	q->file->n_asked--;
-	free(q);
-	if (--a->n_asked == 0 && a->is_stopped)
-		alloc_free(a);
-}
-
-static void ask(struct alloc *a, struct file *file, size_t first)
-{
-	const char *names[FILES_OBJECTS_MAX];
-	struct question *q = malloc(sizeof(*q));
-
-	if (!q)
-		return; /* no probes on these */
-	*q = (struct question){ .a = a, .file = file, .first = first };
-	for (; q->n < FILES_OBJECTS_MAX && first + q->n < N_FUNCTIONS; q->n++)
-		names[q->n] = functions[first + q->n].name;
-	file->n_asked++;
-	a->n_asked++;
-	symbolizer_ask_objects(a->env.symbolizer, file->module, names, q->n, on_answer, q);
-}
-
-/* NULL: there are too many. */
-static struct file *file_of(struct alloc *a, struct module *module)
-{
-	struct file *file = NULL;
-
-	for (size_t i = 0; i < MAX_FILES; i++) {
-		if (a->files[i].module == module)
-			return &a->files[i];
-		if (!a->files[i].module && !file)
-			file = &a->files[i];
-	}
-	if (!file)
-		return NULL;
-	*file = (struct file){ .module = module };
-	module_hold(module);
-	for (size_t i = 0; i < N_FUNCTIONS; i += FILES_OBJECTS_MAX)
-		ask(a, file, i);
-	return file;
-}
 
 /* ---- processes ---- */
 
@@ -260,30 +67,20 @@ static int look_at(void *ctx, const struct process *process)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		struct module *module = all[i].module;
-		struct file *file;
 
-		if (!module || !module_is_file(module) || !may_allocate(module->path))
-			continue;
-		file = file_of(a, module);
-		if (file)
-			probe(a, process, file);
+		if (module && module_is_file(module) && alloc_probes_may_be(module->path))
+			alloc_probes_put(a->probes, process, module);
 	}
 	return 0;
 }
 
-static void drop_gone(struct alloc *a)
+/* The alloc_wanted_fn. */
+static bool is_still_wanted(void *ctx, uint32_t tgid, uint64_t start_ns)
 {
-	for (size_t i = 0; i < MAX_PROBED; i++) {
-		struct probed *p = &a->probed[i];
-		const struct process *process;
+	struct alloc *a = ctx;
+	const struct process *process = process_table_get(a->env.processes, tgid);
 
-		if (!p->tgid)
-			continue;
-		process = process_table_get(a->env.processes, p->tgid);
-		if (!process || process->free_ns || process->start_ns != p->start_ns ||
-		    !is_wanted(a, p->tgid))
-			probed_drop(p);
-	}
+	return process && !process->free_ns && process->start_ns == start_ns && is_wanted(a, tgid);
 }
 
 static void update(struct alloc *a)
@@ -293,7 +90,7 @@ static void update(struct alloc *a)
 	if (now_ns < a->updated_ns + UPDATE_NS)
 		return;
 	a->updated_ns = now_ns;
-	drop_gone(a);
+	alloc_probes_keep(a->probes, is_still_wanted, a);
 	(void)process_table_each(a->env.processes, look_at, a);
 }
 
@@ -305,17 +102,14 @@ static void alloc_stop(void *state)
 
 	if (!a)
 		return;
-	for (size_t i = 0; i < MAX_PROBED; i++)
-		probed_drop(&a->probed[i]);
+	alloc_probes_free(a->probes);
 	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
 		free(a->sessions[i]);
 	bpf_ring_free(a->ring);
 	alloc_bpf__destroy(a->skel);
 	if (a->has_unwinder)
 		unwinder_release(a->env.unwinder);
-	a->is_stopped = true;
-	if (a->n_asked == 0)
-		alloc_free(a);
+	free(a);
 }
 
 /* By tables, where the kernel can loop so long; else by frame pointers alone. */
@@ -354,6 +148,8 @@ static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void 
 		r = alloc_bpf__load(a->skel);
 	if (r == 0)
 		r = bpf_ring_open(a->skel->obj, &a->ring);
+	if (r == 0)
+		r = alloc_probes_new(env->symbolizer, a->skel->progs.on_alloc, &a->probes);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF program", why, WHY_LEN);
 		goto fail;
@@ -430,7 +226,7 @@ static void alloc_session_close(void *state, unsigned slot)
 	free(a->sessions[slot]);
 	a->sessions[slot] = NULL;
 	set_step(a);
-	drop_gone(a);
+	alloc_probes_keep(a->probes, is_still_wanted, a);
 }
 
 const struct collector alloc_collector = {
