@@ -5,13 +5,13 @@
 # and what is no such file, or somebody else's, is left alone and hurts nobody.
 # timeout: 300
 #
-#	JIT_MS=800		CPU time that each program burns
+#	JIT_MS=600		CPU time that each program burns
 #	MODES='map dump'	only these situations
 . "$(dirname "$0")/lib.sh"
 
 need python3
 jit=$O/tests/integration/prog/jit
-ms=${JIT_MS-800}
+ms=${JIT_MS-600}
 mkdir "$T/dumps"
 echo '1000 7fffffffffff stolen' >"$T/secret"
 export SECRET=$T/secret
@@ -24,7 +24,7 @@ is_recording() {
 run() { # LABEL COMMAND...
 	"${@:2}" >"$T/$1.said" &
 	local pid=$!
-	lib_pids+=($pid)
+	lib_pids+=("$pid")
 	case $1 in
 	*-inside) # its first process is the one we look for
 		wait_for 10 sh -c "pgrep -P $pid >'$T/$1.pid'"
@@ -89,7 +89,7 @@ public class Burn {
 JAVA
 	java -XX:+PreserveFramePointer "$T/Burn.java" $((ms * 5)) >"$T/java.said" &
 	java=$!
-	lib_pids+=($java)
+	lib_pids+=("$java")
 	echo $java >"$T/java.pid"
 	# A snapshot: of what is compiled by then.
 	wait_for 30 sh -c "jcmd $java Compiler.perfmap >/dev/null 2>&1 &&
@@ -111,11 +111,11 @@ for label in $labels; do
 	read -r right all lines wrong <"$T/$label.seen"
 	what="$label: $right of $all samples have the name of their time, $lines a line"
 	case $label in
-	append) share=70 ;;  # told after they have begun to run
-	reuse) share=75 ;;   # the map has no times: when it was noticed
+	append) share=70 ;;        # told after they have begun to run
+	reuse) share=75 ;;         # the map has no times: when it was noticed
 	forked-inside) share=60 ;; # its own map has to be found first
-	rotate) share=40 ;;  # the map is away now and then
-	*) share=100 ;;
+	rotate) share=40 ;;        # the map is away now and then
+	*) share=95 ;;             # but for the worst moments of a busy machine
 	esac
 	[ $label = dump ] || lines=${right}
 	if [ "${all:-0}" -ge 50 ] && [ $((right * 100)) -ge $((all * share)) ] &&
@@ -125,12 +125,9 @@ for label in $labels; do
 		fail "$what"
 		cat "$T/$label.seen"
 	fi
-	case $label in
-	append | rotate | forked-inside) # late or away it may be, but not another's
-		check "$label: none has another function's name" \
-			sh -c "! sed 1d '$T/$label.seen' | grep -qv \"^[0-9]* times '\\[anon:exec\\]'\""
-		;;
-	esac
+	# Without a name they may be, but not with another's.
+	[ $label = reuse ] || check "$label: none has another function's name" \
+		sh -c "! sed 1d '$T/$label.seen' | grep -qv \"^[0-9]* times '\[anon:exec\]'\""
 done
 
 named() { # LABEL PATTERN PERCENT: of the samples in the process
