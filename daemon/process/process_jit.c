@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "log.h"
 #include "process/jit_files.h"
+#include "process/jit_promises.h"
 #include "process/jit_source.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
@@ -32,14 +32,6 @@
 #define MAX_LOOK_NS   (500 * NS_PER_MS)
 #define LOOK_AGAIN_NS NS_PER_SEC
 
-struct promise {
-	TAILQ_ENTRY(promise) link;
-	struct location *loc, *fallback; /* both held */
-	uint64_t pc, time_ns, made_ns;
-};
-
-TAILQ_HEAD(promises, promise);
-
 struct process_jit {
 	TAILQ_ENTRY(process_jit) link;
 	struct jit_pool *pool;
@@ -50,7 +42,7 @@ struct process_jit {
 	uint64_t version;
 	bool was_untrusted; /* it is counted once */
 	bool is_settling;
-	struct promises promises;
+	struct jit_promises promises;
 };
 
 TAILQ_HEAD(jits, process_jit);
@@ -120,55 +112,14 @@ static struct location *locate(struct process_jit *jit, uint64_t pc, uint64_t ti
 					     : NULL;
 }
 
-static struct location *promise(struct process_jit *jit, uint64_t pc, uint64_t time_ns,
-				struct location *fallback)
-{
-	struct promise *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->loc = symbolizer_promise(jit->pool->sym, pc);
-	if (!p->loc) {
-		free(p);
-		return NULL;
-	}
-	location_hold(fallback);
-	p->fallback = fallback;
-	p->pc = pc;
-	p->time_ns = time_ns;
-	p->made_ns = boot_ns();
-	TAILQ_INSERT_TAIL(&jit->promises, p, link);
-	jit->pool->n_promises++;
-	return p->loc;
-}
-
-/* What it is without a name, ready in any case. NULL: out of memory. */
-static struct location *nameless(struct process_jit *jit, const struct promise *p)
-{
-	struct module *anon;
-
-	if (p->fallback->ready)
-		return p->fallback;
-	anon = symbolizer_pseudo_module(jit->pool->sym, "[anon:exec]");
-	return anon ? symbolizer_locate(jit->pool->sym, anon, 0) : NULL;
-}
-
 /* `must`: it has waited long enough. Returns whether it is settled. */
-static bool settle(struct process_jit *jit, struct promise *p, bool must)
+static bool settle(struct process_jit *jit, struct jit_promise *p, bool must)
 {
 	struct location *loc = locate(jit, p->pc, p->time_ns);
 
-	if (!loc && (p->fallback->ready || must))
-		loc = nameless(jit, p);
-	if (!loc && !must)
+	if (!jit_promise_settle(&jit->promises, jit->pool->sym, p, loc, must))
 		return false;
-	if (loc)
-		symbolizer_keep_promise(p->loc, loc);
-	TAILQ_REMOVE(&jit->promises, p, link);
 	jit->pool->n_promises--;
-	location_release(p->loc);
-	location_release(p->fallback);
-	free(p);
 	return true;
 }
 
@@ -188,7 +139,7 @@ static bool is_current(struct process_jit *jit, uint64_t time_ns)
 static void settle_all(struct process_jit *jit, bool must)
 {
 	uint64_t now_ns = boot_ns();
-	struct promise *p, *next;
+	struct jit_promise *p, *next;
 
 	if (jit->is_settling)
 		return; /* a file was asked for below, and answered at once */
@@ -389,6 +340,8 @@ struct location *process_jit_locate(struct process_jit *jit, const struct jit_pl
 				    uint64_t pc, uint64_t time_ns, bool may_wait,
 				    struct location *fallback)
 {
+	struct location *loc;
+
 	look_for_map(jit, place, time_ns);
 	if (!jit->map && !jit->dumps[0] && !jit->inherited)
 		return NULL;
@@ -396,10 +349,13 @@ struct location *process_jit_locate(struct process_jit *jit, const struct jit_pl
 	TAILQ_INSERT_TAIL(&jit->pool->all, jit, link);
 	if (is_current(jit, time_ns) || !may_wait)
 		return locate(jit, pc, time_ns);
-	if (jit->pool->n_promises < MAX_PROMISES)
-		return promise(jit, pc, time_ns, fallback);
-	jit->pool->stats.n_over_cap++;
-	return locate(jit, pc, time_ns);
+	if (jit->pool->n_promises >= MAX_PROMISES) {
+		jit->pool->stats.n_over_cap++;
+		return locate(jit, pc, time_ns);
+	}
+	loc = jit_promise_new(&jit->promises, jit->pool->sym, pc, time_ns, fallback);
+	jit->pool->n_promises += loc != NULL;
+	return loc;
 }
 
 uint64_t process_jit_version(struct process_jit *jit, const struct jit_place *place,
