@@ -76,10 +76,12 @@ static int on_lines(void *ctx, uint64_t address, const struct source_frame *fram
 	struct symbolize *s = ctx;
 	struct trace_symbol_line lines[FILES_FRAMES_MAX];
 
-	while (s->at < s->module->n && s->module->addresses[s->at].address != address)
+	/* Both go up. */
+	while (s->at < trace_module_count(s->module) &&
+	       trace_module_address(s->module, s->at)->address != address)
 		s->at++;
-	if (n == 0 || s->at == s->module->n ||
-	    (n == 1 && !frames[0].source_len && s->module->addresses[s->at].is_named))
+	if (n == 0 || s->at == trace_module_count(s->module) ||
+	    (n == 1 && !frames[0].source_len && trace_module_address(s->module, s->at)->is_named))
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		lines[i] = (struct trace_symbol_line){ frames[i].function, frames[i].source,
@@ -151,7 +153,7 @@ static int symbolize_module(struct symbolize *s, const struct trace_module *m)
 	struct symbolize_source source;
 	int r;
 
-	s->n_asked += m->n;
+	s->n_asked += trace_module_count(m);
 	r = symbolize_files_find(s->files, m, &source);
 	if (r < 0) {
 		s->n_modules_without++;
@@ -239,8 +241,8 @@ static int symbolize_all(struct symbolize *s, const struct trace_modules *ms, in
 	r = symbolize_worker_new(&s->worker);
 	if (r == 0)
 		r = symbolize_files_new(s->worker, s->o->debuginfod, &s->files);
-	for (size_t i = 0; i < ms->n && r == 0; i++)
-		r = symbolize_module(s, &ms->list[i]);
+	for (size_t i = 0; i < trace_modules_count(ms) && r == 0; i++)
+		r = symbolize_module(s, trace_modules_at(ms, i));
 	if (r == 0 && !s->o->dry_run && s->out.len > 0)
 		r = append(fd, &s->out);
 	symbolize_files_free(s->files);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "buf.h"
 #include "symbolize/files_protocol.h"
 #include "trace_index.h"
 
@@ -24,20 +25,23 @@ struct module_address {
 struct trace_module {
 	const char *path; /* not fit for a terminal */
 	const uint8_t *build_id;
-	size_t build_id_len; /* 0: none */
-	struct module_address *addresses;
-	size_t n, cap;
+	size_t build_id_len;  /* 0: none */
+	struct buf addresses; /* struct module_address, going up */
 };
 
 struct trace_modules {
-	struct trace_module *list;
-	size_t n, cap;
-	size_t n_known; /* addresses that have lines already */
+	struct buf list; /* struct trace_module */
+	size_t n_known;	 /* addresses that have lines already */
 };
 
 /* Pointers into `ix`, which must outlive it. 0 or -ENOMEM. */
 int trace_modules_find(const struct trace_index *ix, struct trace_modules *ret);
 void trace_modules_done(struct trace_modules *ms);
+
+size_t trace_modules_count(const struct trace_modules *ms);
+struct trace_module *trace_modules_at(const struct trace_modules *ms, size_t i);
+size_t trace_module_count(const struct trace_module *m); /* addresses */
+const struct module_address *trace_module_address(const struct trace_module *m, size_t i);
 
 /* ---- the worker: reads the files, without the rights of who calls it ---- */
 

@@ -7,49 +7,55 @@
 #include "pool.h"
 #include "symbolize.h"
 
-static struct trace_module *module_of(struct trace_modules *ms, const struct trace_place *p)
+size_t trace_modules_count(const struct trace_modules *ms)
 {
-	struct trace_module *m, *grown;
-	size_t cap = ms->cap ? ms->cap * 2 : 64;
+	return ms->list.len / sizeof(struct trace_module);
+}
 
-	/* Frames of one module often follow each other, and there are some hundred at most. */
-	for (size_t i = ms->n; i-- > 0;) {
-		m = &ms->list[i];
-		if (m->path == p->path && m->build_id == p->build_id)
-			return m;
-	}
-	if (ms->n == ms->cap) {
-		grown = reallocarray(ms->list, cap, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		ms->list = grown;
-		ms->cap = cap;
-	}
-	m = &ms->list[ms->n++];
-	*m = (struct trace_module){ .path = p->path,
-				    .build_id = p->build_id,
-				    .build_id_len = p->build_id_len };
-	return m;
+struct trace_module *trace_modules_at(const struct trace_modules *ms, size_t i)
+{
+	return (struct trace_module *)ms->list.data + i;
+}
+
+size_t trace_module_count(const struct trace_module *m)
+{
+	return m->addresses.len / sizeof(struct module_address);
+}
+
+const struct module_address *trace_module_address(const struct trace_module *m, size_t i)
+{
+	return (const struct module_address *)m->addresses.data + i;
+}
+
+/* Frames of one module often follow each other, and there are some hundred modules at most. */
+static int module_of(struct trace_modules *ms, const struct trace_place *p,
+		     struct trace_module **ret)
+{
+	struct trace_module m = { .path = p->path,
+				  .build_id = p->build_id,
+				  .build_id_len = p->build_id_len };
+	int r = 0;
+
+	*ret = NULL;
+	for (size_t i = trace_modules_count(ms); i-- > 0 && !*ret;)
+		if (trace_modules_at(ms, i)->path == p->path &&
+		    trace_modules_at(ms, i)->build_id == p->build_id)
+			*ret = trace_modules_at(ms, i);
+	if (*ret)
+		return 0;
+	r = buf_append(&ms->list, &m, sizeof(m));
+	if (r == 0)
+		*ret = trace_modules_at(ms, trace_modules_count(ms) - 1);
+	return r;
 }
 
 static int add_address(struct trace_modules *ms, const struct trace_place *p)
 {
-	struct trace_module *m = module_of(ms, p);
-	struct module_address *grown;
-	size_t cap;
+	struct module_address address = { p->address, p->is_named };
+	struct trace_module *m;
+	int r = module_of(ms, p, &m);
 
-	if (!m)
-		return -ENOMEM;
-	if (m->n == m->cap) {
-		cap = m->cap ? m->cap * 2 : 64;
-		grown = reallocarray(m->addresses, cap, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		m->addresses = grown;
-		m->cap = cap;
-	}
-	m->addresses[m->n++] = (struct module_address){ p->address, p->is_named };
-	return 0;
+	return r < 0 ? r : buf_append(&m->addresses, &address, sizeof(address));
 }
 
 static int add_frame(struct trace_modules *ms, const struct trace_index *ix, uint32_t frame)
@@ -76,16 +82,17 @@ static int by_address(const void *pa, const void *pb)
 /* An address has as many frames as it had names: one of them is enough. */
 static void leave_each_once(struct trace_module *m)
 {
-	size_t n = 0;
+	struct module_address *list = (struct module_address *)m->addresses.data;
+	size_t n = 0, n_all = trace_module_count(m);
 
-	qsort(m->addresses, m->n, sizeof(*m->addresses), by_address);
-	for (size_t i = 0; i < m->n; i++) {
-		if (n > 0 && m->addresses[n - 1].address == m->addresses[i].address)
-			m->addresses[n - 1].is_named &= m->addresses[i].is_named;
+	qsort(list, n_all, sizeof(*list), by_address);
+	for (size_t i = 0; i < n_all; i++) {
+		if (n > 0 && list[n - 1].address == list[i].address)
+			list[n - 1].is_named &= list[i].is_named;
 		else
-			m->addresses[n++] = m->addresses[i];
+			list[n++] = list[i];
 	}
-	m->n = n;
+	m->addresses.len = n * sizeof(*list);
 }
 
 static int add_stack(struct trace_modules *ms, const struct trace_index *ix, uint32_t stack,
@@ -119,8 +126,8 @@ int trace_modules_find(const struct trace_index *ix, struct trace_modules *ret)
 		stacks_seen[samples[i].stack] = true;
 		r = add_stack(ret, ix, samples[i].stack, frames_seen);
 	}
-	for (size_t i = 0; i < ret->n; i++)
-		leave_each_once(&ret->list[i]);
+	for (size_t i = 0; i < trace_modules_count(ret); i++)
+		leave_each_once(trace_modules_at(ret, i));
 	free(stacks_seen);
 	free(frames_seen);
 	if (r < 0)
@@ -130,8 +137,8 @@ int trace_modules_find(const struct trace_index *ix, struct trace_modules *ret)
 
 void trace_modules_done(struct trace_modules *ms)
 {
-	for (size_t i = 0; i < ms->n; i++)
-		free(ms->list[i].addresses);
-	free(ms->list);
-	*ms = (struct trace_modules){ 0 };
+	for (size_t i = 0; i < trace_modules_count(ms); i++)
+		buf_done(&trace_modules_at(ms, i)->addresses);
+	buf_done(&ms->list);
+	ms->n_known = 0;
 }

@@ -133,18 +133,17 @@ int symbolize_worker_lines(struct symbolize_worker *w, int fd, int alt_fd,
 			   const struct trace_module *m, symbolize_lines_fn *fn, void *ctx)
 {
 	uint64_t file_id = w->batch.file_id + 1;
+	size_t n = trace_module_count(m);
 	int r = 0;
 
 	w->fn = fn;
 	w->ctx = ctx;
-	for (size_t at = 0; at < m->n && r == 0; at += w->n_answered) {
+	for (size_t at = 0; at < n && r == 0; at += w->n_answered) {
 		w->batch = (struct files_batch){
 			.file_id = file_id, .kind = FILES_LINES, .fd = fd, .second_fd = alt_fd
 		};
-		while (w->batch.n < FILES_BATCH_MAX && at + w->batch.n < m->n) {
-			w->batch.offsets[w->batch.n] = m->addresses[at + w->batch.n].address;
-			w->batch.n++;
-		}
+		for (uint32_t i = 0; i < FILES_BATCH_MAX && at + i < n; i++, w->batch.n++)
+			w->batch.offsets[i] = trace_module_address(m, at + i)->address;
 		w->n_answered = 0;
 		r = ask(w);
 	}

@@ -14,31 +14,12 @@ struct trace_symbols {
 	size_t cap;
 };
 
-static void line_free(Line *line)
-{
-	if (!line)
-		return;
-	free(line->function_name);
-	free(line->source_file_name);
-	free(line);
-}
-
-static void address_free(AddressSymbols *a)
-{
-	if (!a)
-		return;
-	for (size_t i = 0; a->lines && i < a->n_lines; i++)
-		line_free(a->lines[i]);
-	free(a->lines);
-	free(a);
-}
-
 void trace_symbols_free(struct trace_symbols *s)
 {
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->msg.n_address_symbols; i++)
-		address_free(s->addresses[i]);
+		free(s->addresses[i]);
 	free(s->addresses);
 	free(s->msg.path);
 	free(s->msg.build_id.data);
@@ -77,63 +58,68 @@ int trace_symbols_new(const char *path, const void *build_id, size_t build_id_le
 	return 0;
 }
 
-/* Of what is not UTF-8 each byte becomes three. */
-static char *clean_text(const char *text, size_t len)
-{
-	char *clean = malloc(3 * len + 1);
+/* An address, its lines and their text, in one piece of memory. */
+struct address {
+	AddressSymbols msg; /* first */
+	char *text;	    /* where the next string goes: there is room for all */
+	Line *lines[];	    /* n pointers, n lines, text */
+};
 
-	if (clean)
-		(void)text_utf8(clean, 3 * len + 1, text, len);
-	return clean;
+/* Of what is not UTF-8 each byte becomes three. */
+static size_t text_room(size_t len)
+{
+	return 3 * len + 1;
 }
 
-static Line *line_new(const struct trace_symbol_line *in)
+static size_t address_size(const struct trace_symbol_line *lines, size_t n)
 {
-	Line *line = malloc(sizeof(*line));
+	size_t size = sizeof(struct address) + n * (sizeof(Line *) + sizeof(Line));
 
-	if (!line)
+	for (size_t i = 0; i < n; i++)
+		size += text_room(lines[i].function_len) + text_room(lines[i].source_len);
+	return size;
+}
+
+/* NULL for an empty one. */
+static char *put_text(struct address *a, const char *text, size_t len)
+{
+	char *at = a->text;
+
+	if (len == 0)
 		return NULL;
+	a->text += text_utf8(at, text_room(len), text, len) + 1;
+	return at;
+}
+
+static void put_line(struct address *a, Line *line, const struct trace_symbol_line *in)
+{
 	line__init(line);
-	line->function_name = NULL;
-	line->source_file_name = NULL;
-	if (in->function_len)
-		line->function_name = clean_text(in->function, in->function_len);
-	if (in->source_len)
-		line->source_file_name = clean_text(in->source, in->source_len);
-	if ((in->function_len && !line->function_name) ||
-	    (in->source_len && !line->source_file_name)) {
-		line_free(line);
-		return NULL;
-	}
+	line->function_name = put_text(a, in->function, in->function_len);
+	line->source_file_name = put_text(a, in->source, in->source_len);
 	line->has_line_number = in->line != 0;
 	line->line_number = in->line;
-	return line;
 }
 
 static AddressSymbols *address_new(uint64_t address, const struct trace_symbol_line *lines,
 				   size_t n)
 {
-	AddressSymbols *a = malloc(sizeof(*a));
+	struct address *a = malloc(address_size(lines, n));
+	Line *items;
 
 	if (!a)
 		return NULL;
-	address_symbols__init(a);
-	a->has_address = 1;
-	a->address = address;
-	a->lines = calloc(n, sizeof(Line *));
-	a->n_lines = n;
-	for (size_t i = 0; a->lines && i < n; i++) {
-		a->lines[i] = line_new(&lines[i]);
-		if (!a->lines[i]) {
-			address_free(a);
-			return NULL;
-		}
+	address_symbols__init(&a->msg);
+	a->msg.has_address = 1;
+	a->msg.address = address;
+	a->msg.n_lines = n;
+	a->msg.lines = a->lines;
+	items = (Line *)(a->lines + n);
+	a->text = (char *)(items + n);
+	for (size_t i = 0; i < n; i++) {
+		a->lines[i] = &items[i];
+		put_line(a, &items[i], &lines[i]);
 	}
-	if (!a->lines) {
-		address_free(a);
-		return NULL;
-	}
-	return a;
+	return (AddressSymbols *)a;
 }
 
 int trace_symbols_add(struct trace_symbols *s, uint64_t address,

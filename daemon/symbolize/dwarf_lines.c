@@ -16,6 +16,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "base/buf.h"
 #include "elf_debug.h"
 #include "elf_file.h"
 
@@ -36,8 +37,7 @@ struct range {
 };
 
 struct ranges {
-	struct range *list;
-	size_t n, cap;
+	struct buf items; /* struct range */
 };
 
 struct unit {
@@ -49,29 +49,23 @@ struct unit {
 struct dwarf_lines {
 	Elf *elf, *alt_elf;
 	Dwarf *dwarf, *alt;
-	struct unit *units;
-	size_t n_units, units_cap;
+	struct buf units;     /* struct unit */
 	struct ranges ranges; /* of the units */
 };
 
 /* ---- ranges ---- */
+
+static size_t n_ranges(const struct ranges *rs)
+{
+	return rs->items.len / sizeof(struct range);
+}
 
 static int add_range(struct ranges *rs, const struct range *range)
 {
 	/* What the linker has thrown away starts at 0, or ends before it starts. */
 	if (range->lo == 0 || range->lo >= range->hi)
 		return 0;
-	if (rs->n == rs->cap) {
-		size_t cap = rs->cap ? rs->cap * 2 : 64;
-		struct range *grown = reallocarray(rs->list, cap, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		rs->list = grown;
-		rs->cap = cap;
-	}
-	rs->list[rs->n++] = *range;
-	return 0;
+	return buf_append(&rs->items, range, sizeof(*range));
 }
 
 /* All ranges of a unit or function. */
@@ -104,32 +98,35 @@ static int by_start(const void *pa, const void *pb)
 
 static void sort_ranges(struct ranges *rs)
 {
+	struct range *list = (struct range *)rs->items.data;
+	size_t n = n_ranges(rs);
 	uint64_t reach = 0;
 
-	if (rs->n > 0)
-		qsort(rs->list, rs->n, sizeof(*rs->list), by_start);
-	for (size_t i = 0; i < rs->n; i++) {
-		if (reach < rs->list[i].hi)
-			reach = rs->list[i].hi;
-		rs->list[i].reach = reach;
+	if (n > 0)
+		qsort(list, n, sizeof(*list), by_start);
+	for (size_t i = 0; i < n; i++) {
+		if (reach < list[i].hi)
+			reach = list[i].hi;
+		list[i].reach = reach;
 	}
 }
 
 /* The innermost one, or NULL. */
 static const struct range *find_range(const struct ranges *rs, uint64_t addr)
 {
-	size_t lo = 0, hi = rs->n;
+	const struct range *list = (const struct range *)rs->items.data;
+	size_t lo = 0, hi = n_ranges(rs);
 
 	while (lo < hi) { /* the first one beyond addr */
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (rs->list[mid].lo <= addr)
+		if (list[mid].lo <= addr)
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
 	for (size_t n = 0; lo > 0 && n < MAX_NESTING; n++) {
-		const struct range *range = &rs->list[--lo];
+		const struct range *range = &list[--lo];
 
 		if (range->reach <= addr)
 			return NULL;
@@ -196,19 +193,22 @@ static bool is_alt_of(int fd, int alt_fd)
 	       memcmp(of.alt_build_id, alt.build_id, alt.build_id_len) == 0;
 }
 
+static struct unit *unit_at(const struct dwarf_lines *d, size_t i)
+{
+	return (struct unit *)d->units.data + i;
+}
+
+static size_t n_units(const struct dwarf_lines *d)
+{
+	return d->units.len / sizeof(struct unit);
+}
+
 static int add_unit(struct dwarf_lines *d, const Dwarf_Die *die)
 {
-	if (d->n_units == d->units_cap) {
-		size_t cap = d->units_cap ? d->units_cap * 2 : 64;
-		struct unit *grown = reallocarray(d->units, cap, sizeof(*grown));
+	struct unit unit = { .die = *die };
+	int r = buf_append(&d->units, &unit, sizeof(unit));
 
-		if (!grown)
-			return -ENOMEM;
-		d->units = grown;
-		d->units_cap = cap;
-	}
-	d->units[d->n_units++] = (struct unit){ .die = *die };
-	return add_ranges(&d->ranges, &d->units[d->n_units - 1].die, d->n_units - 1);
+	return r < 0 ? r : add_ranges(&d->ranges, &unit.die, n_units(d) - 1);
 }
 
 static int index_units(struct dwarf_lines *d)
@@ -256,10 +256,10 @@ void dwarf_lines_free(struct dwarf_lines *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->n_units; i++)
-		free(d->units[i].functions.list);
-	free(d->units);
-	free(d->ranges.list);
+	for (size_t i = 0; i < n_units(d); i++)
+		buf_done(&unit_at(d, i)->functions.items);
+	buf_done(&d->units);
+	buf_done(&d->ranges.items);
 	dwarf_end(d->dwarf);
 	dwarf_end(d->alt);
 	elf_end(d->elf);
@@ -311,7 +311,7 @@ static void index_unit(struct unit *u)
 		return;
 	u->is_indexed = true;
 	if (add_functions(u, &u->die, 0) < 0)
-		u->functions.n = 0;
+		u->functions.items.len = 0;
 	sort_ranges(&u->functions);
 }
 
@@ -411,7 +411,7 @@ size_t dwarf_lines_find(struct dwarf_lines *d, uint64_t vaddr,
 
 	if (!range)
 		return 0;
-	u = &d->units[range->unit];
+	u = unit_at(d, range->unit);
 	index_unit(u);
 	n = find_scopes(d, u, vaddr, scopes);
 	frames[0] = (struct dwarf_frame){ 0 };

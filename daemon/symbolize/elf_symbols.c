@@ -46,7 +46,8 @@ struct elf_symbols {
 struct loader {
 	Elf *elf, *debug, *mini; /* NULL: there is none */
 	void *mini_image;
-	struct elf_symbols *t;
+	struct segment *segments;
+	size_t n_segments;
 	struct elf_candidates found;
 };
 
@@ -54,13 +55,12 @@ struct loader {
 
 static int read_segments(struct loader *l)
 {
-	struct elf_symbols *t = l->t;
 	size_t n;
 
 	if (elf_getphdrnum(l->elf, &n) != 0 || n > MAX_SEGMENTS)
 		return -ENOEXEC;
-	t->segments = calloc(n + 1, sizeof(*t->segments));
-	if (!t->segments)
+	l->segments = calloc(n + 1, sizeof(*l->segments));
+	if (!l->segments)
 		return -ENOMEM;
 	for (int want_exec = 1; want_exec >= 0; want_exec--) {
 		for (size_t i = 0; i < n; i++) {
@@ -69,7 +69,7 @@ static int read_segments(struct loader *l)
 			if (!gelf_getphdr(l->elf, (int)i, &ph))
 				return -ENOEXEC;
 			if (ph.p_type == PT_LOAD && !!(ph.p_flags & PF_X) == want_exec)
-				t->segments[t->n_segments++] = (struct segment){
+				l->segments[l->n_segments++] = (struct segment){
 					.offset = ph.p_offset,
 					.size = ph.p_filesz,
 					.vaddr = ph.p_vaddr,
@@ -191,17 +191,13 @@ static void give_ends(struct elf_candidates *found)
 	}
 }
 
-static int keep(struct loader *l)
+static int keep_symbols(struct elf_symbols *t, const struct elf_candidates *found)
 {
-	struct elf_symbols *t = l->t;
 	uint64_t reach = 0;
 	int r = 0;
 
-	t->symbols = calloc(l->found.n + 1, sizeof(*t->symbols));
-	if (!t->symbols)
-		return -ENOMEM;
-	for (size_t i = 0; i < l->found.n; i++) {
-		const struct elf_candidate *c = &l->found.list[i];
+	for (size_t i = 0; i < found->n && r == 0; i++) {
+		const struct elf_candidate *c = &found->list[i];
 
 		if (reach < c->end)
 			reach = c->end;
@@ -218,25 +214,43 @@ static int keep(struct loader *l)
 			r = buf_append(&t->names, "@plt", 4);
 		if (r == 0)
 			r = buf_append(&t->names, "", 1);
-		if (r < 0)
-			return r;
 	}
+	return r;
+}
+
+/* What is left of the file when it is closed. */
+static int keep(struct loader *l, struct elf_symbols **ret)
+{
+	struct elf_symbols *t = calloc(1, sizeof(*t));
+	int r = -ENOMEM;
+
+	if (!t)
+		return r;
+	t->symbols = calloc(l->found.n + 1, sizeof(*t->symbols));
+	if (t->symbols)
+		r = keep_symbols(t, &l->found);
+	if (r < 0) {
+		elf_symbols_free(t);
+		return r;
+	}
+	t->build_id_len = elf_file_build_id(l->elf, t->build_id);
+	t->segments = l->segments;
+	t->n_segments = l->n_segments;
+	l->segments = NULL;
+	*ret = t;
 	return 0;
 }
 
 /* `debug_fd` may be -1. */
 static int load(struct loader *l, int fd, int debug_fd)
 {
-	struct elf_symbols *t = l->t;
 	int r;
 
 	r = elf_file_open(fd, &l->elf);
 	if (r == 0)
 		r = read_segments(l);
-	if (r < 0)
-		return r;
-	t->build_id_len = elf_file_build_id(l->elf, t->build_id);
-	r = gather(l, debug_fd);
+	if (r == 0)
+		r = gather(l, debug_fd);
 	if (r == 0)
 		r = elf_plt_candidates(l->elf, &l->found);
 	if (r < 0)
@@ -245,23 +259,22 @@ static int load(struct loader *l, int fd, int debug_fd)
 		qsort(l->found.list, l->found.n, sizeof(*l->found.list), by_start_then_rank);
 	leave_best(&l->found);
 	give_ends(&l->found);
-	return keep(l);
+	return 0;
 }
 
 int elf_symbols_load(int fd, int debug_fd, struct elf_symbols **ret)
 {
-	struct loader l = { .t = calloc(1, sizeof(*l.t)) };
-	int r = l.t ? load(&l, fd, debug_fd) : -ENOMEM;
+	struct loader l = { 0 };
+	int r = load(&l, fd, debug_fd);
 
+	if (r == 0)
+		r = keep(&l, ret);
 	elf_candidates_done(&l.found);
 	elf_end(l.mini);
 	elf_end(l.debug);
 	elf_end(l.elf);
 	free(l.mini_image);
-	if (r < 0)
-		elf_symbols_free(l.t);
-	else
-		*ret = l.t;
+	free(l.segments);
 	return r;
 }
 

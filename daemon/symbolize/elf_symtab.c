@@ -44,8 +44,8 @@ int elf_symtab_read(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct elf_symt
 	r = elf_file_data(scn, sh, MAX_SYMTAB_BYTES, &ret->syms);
 	if (r == 0)
 		r = elf_file_data(str_scn, &str_sh, MAX_STRTAB_BYTES, &strings);
-	if (r < 0)
-		return r;
+	if (r < 0 || !strings)
+		return r < 0 ? r : -ENOEXEC;
 	ret->n = ret->syms->d_size / entry;
 	ret->strings = strings->d_buf;
 	end = strings->d_size ? memrchr(strings->d_buf, 0, strings->d_size) : NULL;

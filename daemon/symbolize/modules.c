@@ -17,8 +17,9 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "elf_debug.h"
 
-/* Half a kilobyte each. A machine that builds software all day has some thousands. */
+/* About a kilobyte each. A machine that builds software all day has some thousands. */
 #define MAX_MODULES 65536
 
 /* And at most half of what the daemon may have open. */
@@ -95,8 +96,7 @@ static void free_module(struct code_module *m)
 {
 	modules_close(m);
 	free(m->pub.path);
-	free(m->debug.link);
-	free(m->debug.alt);
+	free(m->debug.said);
 	free(m->key);
 	free(m);
 }
@@ -210,6 +210,16 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return r;
+}
+
+int modules_keep_debug(struct code_module *m, const struct elf_debug *said)
+{
+	if (!m->debug.said)
+		m->debug.said = malloc(sizeof(*said));
+	if (!m->debug.said)
+		return -ENOMEM;
+	*m->debug.said = *said;
+	return 0;
 }
 
 /*

@@ -18,6 +18,7 @@
 #include "location_store.h"
 #include "symbolizer.h"
 
+struct elf_debug; /* elf_debug.h */
 struct modules;
 
 enum module_type { MODULE_FILE, MODULE_PSEUDO, MODULE_KERNEL };
@@ -31,9 +32,9 @@ struct module_debug {
 	enum { DEBUG_NOT_ASKED, DEBUG_ASKED, DEBUG_KNOWN, DEBUG_SKIPPED } state;
 	unsigned place; /* of the debug file that fits, or of the one being tried; 0: none */
 	enum module_dwarf dwarf;
-	char *link, *alt; /* as in struct elf_debug; NULL: none */
-	uint8_t alt_build_id[BUILD_ID_MAX];
-	uint8_t alt_build_id_len;
+	/* What the file says, but for `alt`, which is of the one with the DWARF. NULL: not needed.
+	 */
+	struct elf_debug *said;
 	unsigned n_kills;  /* of workers, over the last question */
 	bool lines_failed; /* reading its DWARF cost a worker, or cannot be done */
 };
@@ -72,6 +73,8 @@ int modules_by_file(struct modules *ms, int fd, const char *path, struct code_mo
 /* NULL: out of memory, or too many. Kernel modules are not counted. */
 struct code_module *modules_by_name(struct modules *ms, enum module_type type, const char *name);
 
+/* -ENOMEM. */
+int modules_keep_debug(struct code_module *m, const struct elf_debug *said);
 /*
  * For a file that has been closed meanwhile: a descriptor for the caller, if by
  * its name there is still the very same file. Else -1.

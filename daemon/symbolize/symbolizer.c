@@ -257,28 +257,29 @@ void symbolizer_enqueue(struct symbolizer *sym, struct code_module *m)
 	m->is_queued = true;
 }
 
-/* Asks about up to a batch of what waits for the next module. False: out of memory. */
-static bool ask_next(struct symbolizer *sym)
+struct question *symbolizer_question(struct code_module *m, enum files_kind kind)
 {
-	struct code_module *m = TAILQ_FIRST(&sym->work);
 	struct question *q = calloc(1, sizeof(*q));
-	struct location_entry *e;
 
-	if (!q) {
-		give_up_waiting(sym, m);
-		return false;
-	}
-	TAILQ_REMOVE(&sym->work, m, work_link);
-	m->is_queued = false;
+	if (!q)
+		return NULL;
 	modules_touch(m);
-	if (symbolizer_ask_debug(sym, m)) { /* it comes back here when that is known */
-		free(q);
-		return true;
-	}
 	q->module = m;
-	q->batch.kind = FILES_NAMES;
+	q->batch.kind = kind;
 	q->batch.file_id = m->pub.id;
 	q->batch.fd = m->fd;
+	q->batch.second_fd = -1;
+	return q;
+}
+
+/* Up to a batch of what waits for this module. False: out of memory. */
+static bool ask_names(struct symbolizer *sym, struct code_module *m)
+{
+	struct question *q = symbolizer_question(m, FILES_NAMES);
+	struct location_entry *e;
+
+	if (!q)
+		return false;
 	q->batch.second_fd = symbolizer_open_debug(sym, m);
 	q->batch.n_kills = m->debug.n_kills;
 	m->debug.n_kills = 0;
@@ -288,8 +289,19 @@ static bool ask_next(struct symbolizer *sym)
 	}
 	if (!TAILQ_EMPTY(&m->waiting))
 		symbolizer_enqueue(sym, m);
-	files_client_submit(sym->client, &q->batch);
+	files_client_submit(sym->client, (struct files_batch *)q);
 	return true;
+}
+
+/* Asks about the next module: for names once it is known where they are. */
+static void ask_next(struct symbolizer *sym)
+{
+	struct code_module *m = TAILQ_FIRST(&sym->work);
+
+	TAILQ_REMOVE(&sym->work, m, work_link);
+	m->is_queued = false;
+	if (!symbolizer_ask_debug(sym, m) && !ask_names(sym, m))
+		give_up_waiting(sym, m);
 }
 
 /* Also comes here again from on_done() when a batch is done at once. */
@@ -299,8 +311,7 @@ void symbolizer_ask(struct symbolizer *sym)
 		return;
 	sym->is_asking = true;
 	while (!TAILQ_EMPTY(&sym->work) && !files_client_busy(sym->client))
-		if (!ask_next(sym))
-			break;
+		ask_next(sym);
 	sym->is_asking = false;
 }
 
@@ -426,24 +437,18 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 	struct code_module *m = (struct code_module *)module;
 	struct question *q;
 
-	q = m->type == MODULE_FILE && !m->is_failed ? calloc(1, sizeof(*q)) : NULL;
+	q = m->type == MODULE_FILE && !m->is_failed ? symbolizer_question(m, FILES_OBJECTS) : NULL;
 	if (!q) {
 		fn(ctx, module, NULL);
 		return;
 	}
-	modules_touch(m);
-	q->module = m;
 	q->objects_fn = fn;
 	q->objects_ctx = ctx;
-	q->batch.kind = FILES_OBJECTS;
-	q->batch.file_id = m->pub.id;
-	q->batch.fd = m->fd;
-	q->batch.second_fd = -1;
 	for (; q->batch.n < n && q->batch.n < FILES_OBJECTS_MAX; q->batch.n++)
 		snprintf(q->batch.objects[q->batch.n], FILES_OBJECT_NAME_MAX, "%s",
 			 names[q->batch.n]);
 	m->n_busy++;
-	files_client_submit(sym->client, &q->batch);
+	files_client_submit(sym->client, (struct files_batch *)q);
 }
 
 static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct location_entry *e)

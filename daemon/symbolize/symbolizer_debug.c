@@ -29,7 +29,7 @@ static int open_place(const struct symbolizer *sym, const struct code_module *m,
 	if (!sym->debug_files)
 		return -1;
 	return debug_files_open(sym->debug_files, m->pub.build_id, m->pub.build_id_len, m->pub.path,
-				m->debug.link ? m->debug.link : "", place);
+				m->debug.said ? m->debug.said->link : "", place);
 }
 
 int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module *m)
@@ -49,33 +49,30 @@ int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module
 
 int symbolizer_open_alt(const struct symbolizer *sym, const struct code_module *m)
 {
+	const struct elf_debug *said = m->debug.said;
 	int fd;
 
-	if (!sym->debug_files || !m->debug.alt)
+	if (!sym->debug_files || !said || !said->alt[0])
 		return -1;
-	fd = debug_files_open_alt(sym->debug_files, m->debug.alt_build_id,
-				  m->debug.alt_build_id_len, m->debug.alt);
+	fd = debug_files_open_alt(sym->debug_files, said->alt_build_id, said->alt_build_id_len,
+				  said->alt);
 	return fd >= 0 ? fd : -1;
 }
 
 /* `second_fd` is the question's from here on. False: out of memory. */
 static bool submit(struct symbolizer *sym, struct code_module *m, int second_fd)
 {
-	struct question *q = calloc(1, sizeof(*q));
+	struct question *q = symbolizer_question(m, FILES_DEBUG);
 
 	if (!q) {
 		if (second_fd >= 0)
 			close(second_fd);
 		return false;
 	}
-	q->module = m;
-	q->batch.kind = FILES_DEBUG;
-	q->batch.file_id = m->pub.id;
-	q->batch.fd = m->fd;
 	q->batch.second_fd = second_fd;
 	m->n_busy++;
 	m->debug.state = DEBUG_ASKED;
-	files_client_submit(sym->client, &q->batch);
+	files_client_submit(sym->client, (struct files_batch *)q);
 	return true;
 }
 
@@ -92,44 +89,38 @@ static bool try_next(struct symbolizer *sym, struct code_module *m)
 	return fd >= 0 && submit(sym, m, fd);
 }
 
-/* Without memory for a name there is none. */
-static char *copy(const char *name)
+static void take_build_id(struct module *m, const struct elf_debug *info)
 {
-	return *name ? strdup(name) : NULL;
+	if (m->build_id_len)
+		return;
+	memcpy(m->build_id, info->build_id, info->build_id_len);
+	m->build_id_len = info->build_id_len;
 }
 
-static void take_alt(struct module_debug *d, const struct elf_debug *info)
-{
-	free(d->alt);
-	d->alt = copy(info->alt);
-	d->alt_build_id_len = info->alt_build_id_len;
-	memcpy(d->alt_build_id, info->alt_build_id, sizeof(d->alt_build_id));
-}
-
-/* What the file says about itself. True: something is missing. */
+/* What the file says about itself. True: something is missing, and to be looked for. */
 static bool take_own(struct code_module *m, const struct elf_debug *info)
 {
 	struct module_debug *d = &m->debug;
 
-	if (!m->pub.build_id_len) {
-		memcpy(m->pub.build_id, info->build_id, info->build_id_len);
-		m->pub.build_id_len = info->build_id_len;
-	}
-	free(d->link);
-	d->link = copy(info->link);
-	if (info->has_lines) {
+	take_build_id(&m->pub, info);
+	if (info->has_lines)
 		d->dwarf = DWARF_OWN;
-		take_alt(d, info);
-	}
-	return !info->has_symbols || !info->has_lines;
+	if (info->has_lines && info->has_symbols && !info->alt[0])
+		return false;
+	/* Without memory for it there is nothing to look for. */
+	return modules_keep_debug(m, info) == 0 && (!info->has_symbols || !info->has_lines);
 }
 
 static void take_found(struct code_module *m, const struct elf_debug *info)
 {
+	struct elf_debug *said = m->debug.said;
+
 	if (m->debug.dwarf != DWARF_NONE || !info->has_lines)
 		return;
 	m->debug.dwarf = DWARF_IN_DEBUG_FILE;
-	take_alt(&m->debug, info);
+	memcpy(said->alt, info->alt, sizeof(said->alt));
+	memcpy(said->alt_build_id, info->alt_build_id, sizeof(said->alt_build_id));
+	said->alt_build_id_len = info->alt_build_id_len;
 }
 
 /* True: asked once more. */

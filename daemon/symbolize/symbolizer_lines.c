@@ -109,7 +109,7 @@ static bool ask(struct lines_query *q, struct location *const *locs, size_t n)
 	}
 	TAILQ_INSERT_TAIL(&q->sym->lines_asked, lq, link);
 	q->n_asked++;
-	files_client_submit(q->sym->lines_client, &lq->batch);
+	files_client_submit(q->sym->lines_client, (struct files_batch *)lq);
 	return true;
 }
 
