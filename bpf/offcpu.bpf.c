@@ -14,6 +14,7 @@
 #include "irq_depth.bpf.h"
 #include "offcpu_describe.bpf.h"
 #include "offcpu_events.h"
+#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
@@ -214,6 +215,30 @@ static __always_inline struct room *this_room(void)
 	return bpf_map_lookup_elem(&rooms, &zero);
 }
 
+/* Fixed at load: this kernel can walk them. */
+const volatile bool python_frames = true;
+
+/* Behind the user's frames. The room is free again by now. */
+static __always_inline void take_python(struct wait *w, struct task_struct *task, struct room *room)
+{
+	__u32 end = PYTHON_NONE, at = w->ev.n_user, n;
+
+	if (!python_frames)
+		return;
+	n = python_walk(task->tgid, task->pid, room->ips, &end);
+	if (n == 0)
+		return;
+	if (n > OFFCPU_MAX_PYTHON) {
+		n = OFFCPU_MAX_PYTHON;
+		end = PYTHON_DEPTH;
+	}
+	asm volatile("" : "+r"(at), "+r"(n));
+	if (at > OFFCPU_MAX_USER || n > OFFCPU_MAX_PYTHON)
+		return;
+	bpf_probe_read_kernel(w->ev.ips + at, n * sizeof(__u64), room->ips);
+	w->ev.python = n | (end != PYTHON_COMPLETE ? OFFCPU_PYTHON_CUT : 0);
+}
+
 static __always_inline void take_stack(void *ctx, struct wait *w, struct task_struct *task,
 				       __u64 now)
 {
@@ -234,13 +259,15 @@ static __always_inline void take_stack(void *ctx, struct wait *w, struct task_st
 	w->ev.n_user = walk(ctx, room, w->ev.ips, OFFCPU_MAX_USER, &w->ev.end);
 	if (room->copy.sp)
 		copy_stack(w, task->pid, room, b);
+	take_python(w, task, room);
 }
 
 /* ---- a wait, from its end ---- */
 
 static __always_inline __u32 n_ips(const struct offcpu_event *ev)
 {
-	return (__u32)ev->n_user + ev->n_kernel + ev->n_waker_kernel + ev->n_waker_user;
+	return (__u32)ev->n_user + OFFCPU_N_PYTHON(ev) + ev->n_kernel + ev->n_waker_kernel +
+	       ev->n_waker_user;
 }
 
 static __always_inline void identify(struct offcpu_event *ev, struct task_struct *task)
@@ -380,6 +407,7 @@ static __always_inline void clear(struct wait *w, __u32 state)
 	ev->family = ev->sock_type = ev->protocol = 0;
 	ev->file = OFFCPU_FILE_NONE;
 	ev->n_user = ev->n_kernel = ev->n_waker_kernel = ev->n_waker_user = 0;
+	ev->python = 0;
 	ev->end = ev->waker_end = UNWIND_NO_STATE;
 	__builtin_memset(ev->anon_name, 0, sizeof(ev->anon_name));
 }
@@ -451,7 +479,7 @@ int BPF_PROG(on_switch_pre_5_18, bool preempt, struct task_struct *prev, struct 
 static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
 					     struct task_struct *waker)
 {
-	__u32 n = (__u32)ev->n_user + ev->n_kernel;
+	__u32 n = (__u32)ev->n_user + OFFCPU_N_PYTHON(ev) + ev->n_kernel;
 	struct room *room = this_room();
 
 	asm volatile("" : "+r"(n));
@@ -466,7 +494,7 @@ static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
 		return;
 	n += ev->n_waker_kernel;
 	asm volatile("" : "+r"(n));
-	if (n > OFFCPU_MAX_USER + 2 * OFFCPU_MAX_KERNEL)
+	if (n > OFFCPU_MAX_USER + OFFCPU_MAX_PYTHON + 2 * OFFCPU_MAX_KERNEL)
 		return;
 	ev->waker_start_ns = waker->group_leader->start_boottime;
 	ev->waker_exec_id = waker->self_exec_id;

@@ -145,7 +145,7 @@ static __always_inline void describe_call(struct offcpu_event *ev, struct task_s
 /* `task` sleeps, or is just being switched in: its kernel stack and registers stand still. */
 static __always_inline void describe(struct offcpu_event *ev, struct task_struct *task)
 {
-	__u32 n = ev->n_user;
+	__u32 n = ev->n_user + OFFCPU_N_PYTHON(ev);
 
 	if (BPF_CORE_READ_BITFIELD_PROBED((struct task_struct___io *)task, in_iowait))
 		ev->flags |= OFFCPU_IO_WAIT;
@@ -155,7 +155,7 @@ static __always_inline void describe(struct offcpu_event *ev, struct task_struct
 		describe_call(ev, task);
 
 	asm volatile("" : "+r"(n)); /* the verifier shall see the bound that follows */
-	if (n > OFFCPU_MAX_USER)
+	if (n > OFFCPU_MAX_USER + OFFCPU_MAX_PYTHON)
 		return;
 	ev->n_kernel = n_frames(
 		bpf_get_task_stack(task, ev->ips + n, OFFCPU_MAX_KERNEL * sizeof(__u64), 0),

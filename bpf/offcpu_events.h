@@ -4,6 +4,7 @@
 #define OFFCPU_EVENTS_H
 
 #include "event.h"
+#include "python.h"
 #include "unwind.h"
 
 enum offcpu_event_type {
@@ -41,21 +42,26 @@ enum offcpu_file {
 #define OFFCPU_FLAGS	     0x03ff
 
 #define OFFCPU_MAX_USER	      127
+#define OFFCPU_MAX_PYTHON     63 /* a wait is kept for each thread: half of what a CPU sample has */
 #define OFFCPU_MAX_KERNEL     32
 #define OFFCPU_MAX_WAKER_USER 96
-#define OFFCPU_MAX_IPS \
-	(OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL + OFFCPU_MAX_KERNEL + OFFCPU_MAX_WAKER_USER)
-#define OFFCPU_ANON_NAME_LEN 18
+#define OFFCPU_MAX_IPS                                                                 \
+	(OFFCPU_MAX_USER + OFFCPU_MAX_PYTHON + OFFCPU_MAX_KERNEL + OFFCPU_MAX_KERNEL + \
+	 OFFCPU_MAX_WAKER_USER)
+#define OFFCPU_ANON_NAME_LEN 17
+
+#define OFFCPU_PYTHON_CUT   0x80 /* there are more Python frames than these */
+#define OFFCPU_N_PYTHON(ev) ((ev)->python & ~OFFCPU_PYTHON_CUT)
 
 #define OFFCPU_MAX_NR 512 /* system calls; the largest in 6.18 is 470 */
 
 /*
  * hdr.tid has waited and hdr.peer_tid has woken it (0: nobody did, or it is not
- * known). `ips`: the user's frames, the kernel's, then the waker's in the kernel
- * and in user space, each innermost first; the first of the user's is an
- * instruction pointer, the others are return addresses. Only as many as there
- * are get transferred, unless the daemon has to finish the walk up the sleeper's
- * stack: then it is a struct offcpu_copied, up to the end of what was copied.
+ * known). `ips`: the user's frames, the words of Python frames, the kernel's, then the waker's in
+ * the kernel and in user space, each innermost first; the first of the user's is an instruction
+ * pointer, the others are return addresses. Only as many as there are get transferred, unless the
+ * daemon has to finish the walk up the sleeper's stack: then it is a struct offcpu_copied, up to
+ * the end of what was copied.
  */
 struct offcpu_event {
 	struct event_hdr hdr; /* time_ns: when the thread was switched in */
@@ -75,6 +81,7 @@ struct offcpu_event {
 	__u8 n_user, n_kernel, n_waker_kernel, n_waker_user;
 	__u8 end, waker_end; /* enum unwind_end, of the walks up the user stacks */
 	__u8 has_copy;
+	__u8 python; /* how many words; OFFCPU_PYTHON_CUT */
 	char anon_name[OFFCPU_ANON_NAME_LEN];
 	__u64 ips[OFFCPU_MAX_IPS];
 };
@@ -85,7 +92,7 @@ struct offcpu_copied {
 	__u8 stack[UNWIND_COPY_BYTES];
 };
 
-#define OFFCPU_HEAD	 (sizeof(struct event_hdr) + 9 * 8 + 3 * 4 + 5 * 2 + 8 + OFFCPU_ANON_NAME_LEN)
+#define OFFCPU_HEAD	 (sizeof(struct event_hdr) + 9 * 8 + 3 * 4 + 5 * 2 + 9 + OFFCPU_ANON_NAME_LEN)
 #define OFFCPU_COPY_HEAD (sizeof(struct offcpu_event) + sizeof(struct unwind_copy))
 _Static_assert(sizeof(struct offcpu_event) == OFFCPU_HEAD + 8 * OFFCPU_MAX_IPS, "no padding");
 _Static_assert(sizeof(struct offcpu_copied) == OFFCPU_COPY_HEAD + UNWIND_COPY_BYTES, "no padding");

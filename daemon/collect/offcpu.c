@@ -18,6 +18,7 @@
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "collector.h"
+#include "interp/interpreter.h"
 #include "offcpu.skel.h"
 #include "offcpu_encode.h"
 #include "offcpu_reason.h"
@@ -45,7 +46,7 @@ struct offcpu {
 	struct offcpu_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
-	bool has_unwinder;
+	bool has_unwinder, has_interpreter;
 	uint64_t minimum_ns[EVENT_MAX_STREAMS]; /* of the session in the slot, or NO_MINIMUM */
 };
 
@@ -59,6 +60,8 @@ static void offcpu_stop(void *state)
 	offcpu_bpf__destroy(o->skel);
 	if (o->has_unwinder)
 		unwinder_release(o->env.unwinder);
+	if (o->has_interpreter)
+		interpreter_unuse(o->env.interpreter);
 	free(o);
 }
 
@@ -99,6 +102,7 @@ static int prepare_walks(struct offcpu *o)
 	/* Of programs on tracepoints it cannot tell; what has it has it everywhere. */
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
 		o->skel->rodata->unwind_by_tables = false;
+		o->skel->rodata->python_frames = false;
 		return 0;
 	}
 	if (!o->has_unwinder) {
@@ -107,7 +111,19 @@ static int prepare_walks(struct offcpu *o)
 			return r;
 		o->has_unwinder = true;
 	}
-	return unwinder_reuse(o->env.unwinder, o->skel->obj);
+	r = unwinder_reuse(o->env.unwinder, o->skel->obj);
+	return r < 0 ? r : interpreter_reuse(o->env.interpreter, o->skel->obj);
+}
+
+static int begin_walks(struct offcpu *o)
+{
+	int r;
+
+	if (!o->skel->rodata->python_frames)
+		return 0;
+	r = interpreter_use(o->env.interpreter, o->skel->obj);
+	o->has_interpreter = r == 0;
+	return r;
 }
 
 /* Without the iterators, waits that go on at the start or at the end are not shown. */
@@ -151,6 +167,8 @@ static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void
 		r = open_and_load(o, NO_ITERATORS, why);
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
+	if (r == 0)
+		r = begin_walks(o);
 	if (r == 0)
 		r = bpf_ring_open(o->skel->obj, &o->ring);
 	if (r == 0)

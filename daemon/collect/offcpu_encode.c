@@ -28,7 +28,8 @@ struct offcpu_encoder {
 
 static unsigned n_ips(const struct offcpu_event *ev)
 {
-	return (unsigned)ev->n_user + ev->n_kernel + ev->n_waker_kernel + ev->n_waker_user;
+	return (unsigned)ev->n_user + OFFCPU_N_PYTHON(ev) + ev->n_kernel + ev->n_waker_kernel +
+	       ev->n_waker_user;
 }
 
 /* The size that a record has, or 0: none has that. */
@@ -45,8 +46,8 @@ static size_t size_of(const struct offcpu_event *ev, size_t len)
 
 static bool valid_wait(const struct offcpu_event *ev)
 {
-	return ev->n_user <= OFFCPU_MAX_USER && ev->n_kernel <= OFFCPU_MAX_KERNEL &&
-	       ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
+	return ev->n_user <= OFFCPU_MAX_USER && OFFCPU_N_PYTHON(ev) <= OFFCPU_MAX_PYTHON &&
+	       ev->n_kernel <= OFFCPU_MAX_KERNEL && ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
 	       ev->n_waker_user <= OFFCPU_MAX_WAKER_USER && ev->end < UNWIND_ENDS &&
 	       ev->waker_end < UNWIND_ENDS && ev->has_copy <= 1 && ev->begin_ns &&
 	       ev->begin_ns <= ev->hdr.time_ns && ev->woken_ns <= ev->hdr.time_ns &&
@@ -123,6 +124,9 @@ static int write_sleeper(struct offcpu_encoder *enc, const struct offcpu_wait *w
 	};
 
 	set_frames(&s, &w->user, &w->kernel);
+	s.words = (const uint64_t *)w->python.ips;
+	s.n_words = w->python.n;
+	s.words_whole = !(ev->python & OFFCPU_PYTHON_CUT);
 	if (!s.copy && ask_for_tables(&s, ev->start_ns, ev->exec_id, &ask)) {
 		s.copy = &ask;
 		s.stack = (const uint8_t *)""; /* of no length */

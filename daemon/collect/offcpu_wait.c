@@ -108,6 +108,8 @@ static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 
 	w->user = (struct wait_frames){ ips, ev->n_user };
 	ips += ev->n_user;
+	w->python = (struct wait_frames){ ips, OFFCPU_N_PYTHON(ev) };
+	ips += w->python.n;
 	w->kernel = (struct wait_frames){ ips, ev->n_kernel };
 	ips += ev->n_kernel;
 	w->waker_kernel = (struct wait_frames){ ips, ev->n_waker_kernel };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * offcpu_wait.h - a record of a wait, taken apart: its times within the
- * session, its four pieces of stack, what the kernel's frames give away.
+ * session, its pieces of stack, what the kernel's frames give away.
  */
 #ifndef OFFCPU_WAIT_H
 #define OFFCPU_WAIT_H
@@ -29,7 +29,7 @@ struct offcpu_wait {
 	const char *interrupt; /* what woke it: "interrupt", "softirq"; NULL: the waker did */
 	const char *function;  /* of the kernel, which woke it; NULL: not known */
 	bool in_fault;	       /* it waits for a page */
-	struct wait_frames user, kernel, waker_user, waker_kernel;
+	struct wait_frames user, python, kernel, waker_user, waker_kernel;
 	const struct unwind_copy *copy; /* to finish the walk up the sleeper's stack; or NULL */
 	const __u8 *stack;		/* copy->len bytes */
 };

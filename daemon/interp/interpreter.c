@@ -49,7 +49,8 @@ struct interpreter {
 	unsigned n_users;
 	int maps[N_MAPS];
 	struct ring_buffer *ring;
-	size_t n_layouts; /* in the map */
+	size_t n_layouts;	   /* in the map */
+	struct python_state state; /* of the maps before, from which the next ones go on */
 	uint64_t n_unnamed;
 };
 
@@ -154,8 +155,32 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 
 /* ---- users ---- */
 
+/*
+ * Locations outlive the maps, and so may samples that wait: a number must never
+ * mean another function.
+ */
+static int set_state(struct interpreter *in)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(in->maps[MAP_STATE], &zero, &in->state, BPF_ANY) < 0 ? -errno
+											: 0;
+}
+
+static void keep_state(struct interpreter *in)
+{
+	struct python_state now;
+	uint32_t zero = 0;
+
+	if (in->maps[MAP_STATE] >= 0 &&
+	    bpf_map_lookup_elem(in->maps[MAP_STATE], &zero, &now) == 0 &&
+	    now.n_codes > in->state.n_codes)
+		in->state = now;
+}
+
 static void close_maps(struct interpreter *in)
 {
+	keep_state(in);
 	ring_buffer__free(in->ring);
 	in->ring = NULL;
 	for (int i = 0; i < N_MAPS; i++) {
@@ -210,7 +235,9 @@ static int open_maps(struct interpreter *in, struct bpf_object *obj)
 		if (in->maps[i] < 0)
 			return map ? -errno : -ENOENT;
 	}
-	r = python_codes_new(on_forgotten, in, &in->codes);
+	r = set_state(in);
+	if (r == 0)
+		r = python_codes_new(on_forgotten, in, &in->codes);
 	if (r < 0)
 		return r;
 	in->ring = ring_buffer__new(in->maps[MAP_RING], on_code, in, NULL);

@@ -57,5 +57,11 @@ while IFS=$'\t' read -r mode all good others; do
 		echo "  others: $others"
 	fi
 done <"$T/seen"
+
+# Where it waits; in a second recording, for which what the first has learned is no more.
+check "waits are recorded" tracectl record -s proc,offcpu -o "$T/waits" -- \
+	"$PYTHON" "$here/pystacks.py" waits
+n=$("$O/tests/tools/tracedump" "$T/waits" | grep -ac 'linux.offcpu.*;<module>;waits;.*nanosleep')
+check "waits of a Python function have it in their stack ($n of 20)" [ "$n" -ge 15 ]
 stop_tracerd
 check "the daemon ends in order" [ $? = 0 ]

@@ -182,6 +182,11 @@ def in_child():
     os.waitpid(pid, 0)
 
 
+def waits():
+    for _ in range(20):
+        time.sleep(0.02)
+
+
 def after_exec():
     if "again" in sys.argv:
         plain()
@@ -203,6 +208,7 @@ SITUATIONS = {
     "task": in_task,
     "child": in_child,
     "exec": after_exec,
+    "waits": waits,
 }
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "collect/offcpu_encode.h"
 #include "cpus.h"
+#include "interp/interpreter.h"
 #include "offcpu_events.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
@@ -28,6 +29,7 @@ static struct written w;
 static struct trace_config config;
 static struct symbolizer *symbolizer;
 static struct process_table *processes;
+static struct interpreter *interpreter;
 static void *encoder;
 static uint64_t t0, n_encoded;
 
@@ -81,8 +83,10 @@ static void set_up(void)
 	/* Never started: nobody answers. */
 	ck_assert_int_eq(symbolizer_new(&symbolizer), 0);
 	ck_assert_int_eq(process_table_new(symbolizer, &processes), 0);
+	ck_assert_int_eq(interpreter_new(symbolizer, processes, &interpreter), 0);
 	put_tree();
 	env.writer = w.writer;
+	env.interpreter = interpreter;
 	env.processes = processes;
 	env.symbolizer = symbolizer;
 	env.start_ns = t0;
@@ -95,6 +99,7 @@ static void tear_down(void)
 	offcpu_encoder_free(NULL);
 	process_table_free(processes);
 	symbolizer_free(symbolizer);
+	interpreter_free(interpreter);
 	written_done(&w);
 }
 
@@ -274,6 +279,25 @@ START_TEST(the_sleepers_sample_weighs_the_wait_and_the_wakers_what_it_ended)
 	ck_assert_str_eq(defaults->source, "linux.offcpu");
 	ck_assert_str_eq(defaults->primary_descriptor->unit_str, "ns-offcpu");
 	ck_assert(!defaults->primary_descriptor->has_unit); /* it is no CPU time */
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(python_frames_are_behind_the_users_in_the_record)
+{
+	struct offcpu_event ev = a_wait(1, 5, 7);
+
+	/* two more, before the kernel's and the waker's */
+	memmove(ev.ips + 4, ev.ips + 2, 3 * sizeof(ev.ips[0]));
+	ev.ips[2] = PYTHON_WORD(1, 5, 0);
+	ev.ips[3] = PYTHON_WORD(2, 6, 1);
+	ev.python = 2 | OFFCPU_PYTHON_CUT;
+	ck_assert(!offcpu_valid(&ev.hdr, ev.hdr.size));
+	ev.hdr.size = (uint16_t)(ev.hdr.size + 2 * 8);
+	encode(&ev);
+	/* and one that says that there are more */
+	ck_assert_str_eq(written_samples(SEQ_OFFCPU), "6@7 of 101, 6 frames\n");
+	ck_assert_str_eq(written_samples(SEQ_WAKERS), "4@5 of 102, 2 frames\n");
 	written_assert_good(&w);
 }
 END_TEST
@@ -519,6 +543,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_wait_is_a_slice_with_its_reason_and_an_arrow_from_the_waker);
 	tcase_add_test(tc, the_sleepers_sample_weighs_the_wait_and_the_wakers_what_it_ended);
+	tcase_add_test(tc, python_frames_are_behind_the_users_in_the_record);
 	tcase_add_test(tc, an_interrupt_is_not_the_doing_of_whom_it_interrupts);
 	tcase_add_test(tc, whose_waker_was_not_seen_has_been_blocked_all_the_time);
 	tcase_add_test(tc, who_is_woken_on_the_way_to_sleep_has_not_been_blocked);
