@@ -22,6 +22,13 @@ int bpf_tracepoint_args(const char *name);
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
+/*
+ * What SKEL__load() does, but `keep_up` is called every few milliseconds
+ * meanwhile: a kernel takes up to seconds to verify a large program, and rings
+ * go on to fill. NULL: nobody has to keep up.
+ */
+int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx);
+
 /* An explanation with a remedy for a failure of bpf(2) or perf_event_open(2). */
 void bpf_load_explain(int err, const char *what, char *why, size_t why_size);
 

@@ -44,6 +44,12 @@ struct collector_env {
 	size_t ring_bytes; /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
+	/*
+	 * To be called now and then by start() and session_open() when they take
+	 * longer: what other collectors have is drained. NULL: nobody waits.
+	 */
+	void (*keep_up)(void *keep_up_ctx);
+	void *keep_up_ctx;
 };
 
 /* What one session's encoder may use. All outlive the encoder. */

@@ -61,6 +61,15 @@ static void on_event(void *ctx, unsigned source, const struct event_hdr *ev, siz
 		session_event(ms->session, source, ev, len, valid);
 }
 
+/* While a session starts, which may take long, the others go on. */
+static void keep_up(void *ctx)
+{
+	struct session_manager *m = ctx;
+
+	if (m->n_sessions > 0)
+		(void)sources_drain(m->sources, boot_ns(), DRAIN_SLICE_NS);
+}
+
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret)
 {
 	struct session_manager *m = calloc(1, sizeof(*m));
@@ -73,6 +82,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
 		.ctx = m,
+		.keep_up = keep_up,
 	};
 	int r;
 

@@ -184,6 +184,8 @@ static int source_start(struct source *src)
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,
+		.keep_up = s->env.keep_up,
+		.keep_up_ctx = s->env.ctx,
 	};
 
 	src->tried = true;

@@ -32,6 +32,7 @@ struct sources_env {
 	size_t ring_bytes;
 	source_event_fn *fn;
 	void *ctx;
+	void (*keep_up)(void *ctx); /* as in struct collector_env; NULL: nobody waits */
 };
 
 int sources_new(const struct sources_env *env, struct sources **ret);

@@ -100,7 +100,7 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (r == 0)
 		r = prepare_walks(c);
 	if (r == 0)
-		r = cpu_bpf__load(c->skel);
+		r = bpf_load_while(c->skel->skeleton, env->keep_up, env->keep_up_ctx);
 	if (r == 0)
 		r = begin_walks(c);
 	if (r == 0)
@@ -181,7 +181,7 @@ static int load_tracepoint_program(struct cpu *c)
 	bpf_program__set_autoload(skel->progs.on_overflow, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
 	if (r == 0)
-		r = cpu_bpf__load(skel);
+		r = bpf_load_while(skel->skeleton, c->env.keep_up, c->env.keep_up_ctx);
 	if (r < 0) {
 		cpu_bpf__destroy(skel);
 		return r;

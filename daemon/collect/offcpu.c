@@ -146,7 +146,7 @@ static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WH
 		r = bpf_map__set_max_entries(o->skel->maps.waits, threads_to_follow());
 	if (r == 0)
 		r = prepare_walks(o);
-	return r < 0 ? r : offcpu_bpf__load(o->skel);
+	return r < 0 ? r : bpf_load_while(o->skel->skeleton, o->env.keep_up, o->env.keep_up_ctx);
 }
 
 static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
