@@ -202,7 +202,7 @@ static int append(int fd, const struct buf *b)
 
 static int read_trace(int fd, const char *path, struct trace_index *ix)
 {
-	struct trace_file_stats stats;
+	struct trace_file_stats stats = { 0 };
 	struct trace_file *f;
 	int r;
 

@@ -35,7 +35,7 @@ static int look(int fd, struct statx *ret)
 int debug_files_new(const char *root, struct debug_files **ret)
 {
 	struct debug_files *d = calloc(1, sizeof(*d));
-	struct statx st;
+	struct statx st = { 0 };
 	int r;
 
 	if (!d)

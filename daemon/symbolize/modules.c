@@ -230,7 +230,7 @@ int modules_reopen(const struct code_module *m)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_CACHED };
-	struct file_key key;
+	struct file_key key = { 0 };
 	char name[64];
 	int path_fd, fd = -1;
 
