@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "collect/cpu_encode.h"
 #include "cpus.h"
+#include "hash.h"
 #include "log.h"
 #include "session_filter.h"
 #include "session_impl.h"
@@ -44,6 +45,7 @@ void session_free(struct session *s)
 		ledger_free(src->ledger);
 	}
 	lines_query_free(s->lines);
+	hash_free(s->lines_told);
 	trace_writer_free(s->writer);
 	free(s->config.command_line);
 	free(s);

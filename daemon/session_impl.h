@@ -42,6 +42,7 @@ struct session {
 	char sampling[512];
 
 	struct lines_query *lines; /* at the end; NULL: nothing is asked */
+	struct hash *lines_told; /* by module and address */
 	uint64_t lines_until_ns;
 	uint64_t n_lines, n_lines_missed; /* locations */
 

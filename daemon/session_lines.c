@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "hash.h"
 #include "session_impl.h"
 #include "symbolize/files_protocol.h"
 #include "symbolize/symbolizer.h"
@@ -17,6 +18,24 @@
 
 /* How long the end of a recording waits. What is not known by then is left out. */
 #define MAX_WAIT_NS (3 * NS_PER_SEC)
+
+/*
+ * Two files with one path and build id (in a container, or before and after an
+ * upgrade) are one module to a reader. Without memory: said twice, no harm.
+ */
+static bool is_new(struct session *s, const struct location *loc)
+{
+	const struct module *m = loc->module;
+	const uint64_t key[] = { hash_bytes(m->path, strlen(m->path), 0),
+				 hash_bytes(m->build_id, m->build_id_len, 0), loc->rel_pc };
+
+	if (!s->lines_told && hash_new(&s->lines_told) < 0)
+		return true;
+	if (hash_get(s->lines_told, key, sizeof(key)))
+		return false;
+	(void)hash_set(s->lines_told, key, sizeof(key), s);
+	return true;
+}
 
 /*
  * The outermost one is the frame's own function: it keeps the name that it has
@@ -53,7 +72,8 @@ static int write_places(struct session *s, const struct source_place *places, si
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n && r == 0; i++)
-		r = add_place(symbols, &places[i]);
+		if (is_new(s, places[i].location))
+			r = add_place(symbols, &places[i]);
 	pkt.module_symbols = trace_symbols_message(symbols);
 	if (r == 0 && trace_symbols_count(symbols) > 0)
 		r = trace_writer_put(s->writer, SEQ_SAMPLES, &pkt, 0);
@@ -97,4 +117,6 @@ void session_end_lines(struct session *s)
 	s->n_lines_missed += trace_writer_places_over(s->writer);
 	lines_query_free(s->lines);
 	s->lines = NULL;
+	hash_free(s->lines_told);
+	s->lines_told = NULL;
 }

@@ -51,6 +51,18 @@ check "inlined functions and lines are those of addr2line" \
 check "some are three functions deep" \
 	grep -q '^0x[0-9a-f]* innermost [^;]*;middle [^;]*;hidden [^;]*$' "$T/ours"
 
+echo "# two copies under one name, as in two containers"
+mkdir -p "$T/one" "$T/two" "$T/mnt"
+cp "$prog" "$T/one/inlined" && cp "$prog" "$T/two/inlined"
+for copy in one two; do
+	spawn unshare -m sh -c "mount --bind '$T/$copy' '$T/mnt' && exec '$T/mnt/inlined'"
+	pids="${pids-}${pids+,}$!"
+done
+tracectl record --duration 2s --sources cpu -p "$pids" -o "$T/copies" 2>"$T/err"
+kill ${pids//,/ }
+check "the trace is good" "$O/tracectl" check "$T/copies"
+check "each line is said once" same_frames "$T/copies" mnt/inlined "$prog"
+
 echo "# stripped, with a debug file beside it"
 mkdir -p "$T/bin/.debug"
 objcopy --only-keep-debug "$prog" "$T/bin/.debug/inlined.debug"
