@@ -38,7 +38,8 @@ struct source {
 struct sources {
 	struct sources_env env;
 	unsigned n_cpus;
-	int bpf_stats_fd; /* the kernel measures programs while this is open */
+	int bpf_stats_fd;     /* the kernel measures programs while this is open */
+	uint64_t bpf_gone_ns; /* run time of programs that are no longer loaded */
 	uint32_t own_tgids[EVENT_MAX_OWN];
 	size_t n_own_tgids;
 	unsigned n;
@@ -230,13 +231,38 @@ static void check_account(struct source *src)
 			  (unsigned long long)info.n_lost, (unsigned long long)info.n_delivered);
 }
 
+static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
+{
+	struct bpf_object *obj;
+	struct bpf_program *prog;
+
+	if (!src->state || !src->collector->object)
+		return;
+	obj = src->collector->object(src->state);
+	if (!obj)
+		return;
+	bpf_object__for_each_program(prog, obj)
+	{
+		struct bpf_prog_info info = { 0 };
+		__u32 len = sizeof(info);
+
+		if (bpf_program__fd(prog) < 0 ||
+		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0)
+			continue;
+		*runs += info.run_cnt;
+		*ns += info.run_time_ns;
+	}
+}
+
 void sources_release(struct sources *s, unsigned i)
 {
 	struct source *src = &s->sources[i];
+	uint64_t runs = 0;
 
 	if (!src->state || --src->n_users > 0)
 		return;
 	check_account(src);
+	add_bpf_cost(src, &runs, &s->bpf_gone_ns);
 	src->collector->stop(src->state);
 	src->state = NULL;
 	update_bpf_stats(s);
@@ -286,29 +312,6 @@ uint64_t sources_next_seq(const struct sources *s, unsigned i, unsigned stream, 
 	return s->sources[i].next_seq[stream * s->n_cpus + cpu];
 }
 
-static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
-{
-	struct bpf_object *obj;
-	struct bpf_program *prog;
-
-	if (!src->state || !src->collector->object)
-		return;
-	obj = src->collector->object(src->state);
-	if (!obj)
-		return;
-	bpf_object__for_each_program(prog, obj)
-	{
-		struct bpf_prog_info info = { 0 };
-		__u32 len = sizeof(info);
-
-		if (bpf_program__fd(prog) < 0 ||
-		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0)
-			continue;
-		*runs += info.run_cnt;
-		*ns += info.run_time_ns;
-	}
-}
-
 void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 {
 	struct source *src = &s->sources[i];
@@ -337,7 +340,7 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 
 uint64_t sources_bpf_ns(struct sources *s)
 {
-	uint64_t runs = 0, ns = 0;
+	uint64_t runs = 0, ns = s->bpf_gone_ns;
 
 	for (unsigned i = 0; i < s->n; i++)
 		add_bpf_cost(&s->sources[i], &runs, &ns);

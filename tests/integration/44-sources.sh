@@ -68,6 +68,17 @@ switches() {
 check "context-switches: those of a command" switches
 check "--period 3: every third" record -e context-switches --period 3 -d 500ms -s cpu
 check "each stands for three" only 7 3
+# What programs have run that are no longer loaded counts as well: no cost below zero.
+cost_of_two() {
+	"$O/tracectl" --socket "$SOCKET" record -q -s sched -d 1s -f -o first &
+	"$O/tracectl" --socket "$SOCKET" record -s cpu -d 2500ms -f -o second 2>cost.out
+	wait $!
+	grep -q 'cost: [0-9.]* % of one CPU for tracerd, [0-9]\{1,3\}\.[0-9] % for its BPF programs' cost.out && return
+	cat cost.out
+	return 1
+}
+check "another's sources end: the cost is still one" cost_of_two
+
 # 30 forks of one shell; those who it has forked do not fork.
 FORKS='i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i + 1)); done; :'
 samples_of() { # EVENT: how many
