@@ -271,6 +271,8 @@ read -r -u "${COPROC[0]}" _
 spin sh
 busy=$!
 check "in a crowd of 5000 a short recording is good" record -s cpu -d 100ms
-check "and has the busy one" has 2 "$busy"
+# On a machine that is busy itself it may not have run in so short a time.
+record -s cpu -d 1s
+check "one that is not so short has the busy one" has 2 "$busy"
 kill "$COPROC_PID"
 check "the daemon ends when asked" stop_tracerd
