@@ -33,7 +33,8 @@ struct wait {
 	__u8 lasted;		/* its last wait was an event */
 	__u8 n_short;		/* those since then that were none, if not more than MAX_SHORT */
 	__u8 pad;
-	__u32 copy; /* number in `copies`, + 1; 0: none */
+	__u32 copy, waker_copy; /* numbers in `copies`, + 1; 0: none */
+	__u32 pad2;
 };
 
 /* Preallocated: at a switch there is no memory to be had. Resized by the daemon before load. */
@@ -54,7 +55,7 @@ struct copy {
 	__u32 tid; /* 0: free */
 	__u32 pad;
 	struct unwind_copy copy;
-	__u8 stack[UNWIND_COPY_BYTES];
+	__u8 stack[OFFCPU_COPY_BYTES];
 };
 
 struct {
@@ -120,32 +121,38 @@ static __always_inline bool is_own(__u32 tgid)
 
 /* ---- user stacks ---- */
 
-static __always_inline struct copy *copy_of(const struct wait *w)
+static __always_inline struct copy *copy_of(__u32 number)
 {
-	__u32 i = w->copy - 1;
+	__u32 i = number - 1;
 
-	return w->copy ? bpf_map_lookup_elem(&copies, &i) : 0;
+	return number ? bpf_map_lookup_elem(&copies, &i) : 0;
 }
 
-static __always_inline void drop_copy(struct wait *w)
+static __always_inline void drop_copy(__u32 *number)
 {
-	struct copy *c = copy_of(w);
+	struct copy *c = copy_of(*number);
 
 	if (c)
 		c->tid = 0;
-	w->copy = 0;
+	*number = 0;
+}
+
+static __always_inline void drop_copies(struct wait *w)
+{
+	drop_copy(&w->copy);
+	drop_copy(&w->waker_copy);
 	w->ev.has_copy = 0;
 }
 
 /* NULL: none is free, or nearly so. */
-static __always_inline struct copy *new_copy(struct wait *w, __u32 tid)
+static __always_inline struct copy *new_copy(__u32 *number, __u32 tid)
 {
 	for (int tries = 0; tries < 4; tries++) {
 		__u32 i = __sync_fetch_and_add(&next_copy, 1) % N_COPIES;
 		struct copy *c = bpf_map_lookup_elem(&copies, &i);
 
 		if (c && __sync_val_compare_and_swap(&c->tid, 0, tid) == 0) {
-			w->copy = i + 1;
+			*number = i + 1;
 			return c;
 		}
 	}
@@ -164,21 +171,20 @@ static __always_inline struct budget *this_budget(__u64 now)
 	return b;
 }
 
-/* The walk came too early: the daemon finishes it, if this wait lasts. */
-static __always_inline void copy_stack(struct wait *w, __u32 tid, const struct room *room,
+/* The walk came too early: the daemon finishes it, if this wait lasts. `tid` is not 0. */
+static __always_inline void copy_stack(__u32 *number, __u32 tid, const struct room *room,
 				       struct budget *b)
 {
 	struct copy *c;
 
-	if (w->n_short >= MAX_SHORT || b->n_copies++ >= COPIES_LIMIT)
+	if (b->n_copies++ >= COPIES_LIMIT)
 		return;
-	c = new_copy(w, tid);
+	c = new_copy(number, tid);
 	if (!c)
 		return;
 	bpf_probe_read_kernel(&c->copy, sizeof(c->copy), &room->copy);
-	unwind_copy_stack(&c->copy, c->stack, UNWIND_COPY_BYTES);
+	unwind_copy_stack(&c->copy, c->stack, OFFCPU_COPY_BYTES);
 	c->copy.len &= ~7u; /* records have a multiple of 8 bytes */
-	w->ev.has_copy = 1;
 }
 
 /* Up the running thread's user stack, into `ips`. Returns the number of frames, at most `max`. */
@@ -257,8 +263,8 @@ static __always_inline void take_stack(void *ctx, struct wait *w, struct task_st
 		return;
 	}
 	w->ev.n_user = walk(ctx, room, w->ev.ips, OFFCPU_MAX_USER, &w->ev.end);
-	if (room->copy.sp)
-		copy_stack(w, task->pid, room, b);
+	if (room->copy.sp && w->n_short < MAX_SHORT)
+		copy_stack(&w->copy, task->pid, room, b);
 	take_python(w, task, room);
 }
 
@@ -279,22 +285,39 @@ static __always_inline void identify(struct offcpu_event *ev, struct task_struct
 	ev->exec_id = task->self_exec_id;
 }
 
-/* `ev` and the copy of its stack. Returns the size, or 0: no such copy. */
-static __always_inline __u32 put_together(struct offcpu_copied *rec, const struct offcpu_event *ev,
-					  const struct copy *c)
+/* A copy and its stack, the latter `at` bytes behind others. Returns its length. */
+static __always_inline __u32 put_copy(struct unwind_copy *copy, __u8 *stacks, __u32 at,
+				      const struct copy *c)
 {
 	__u32 len;
 
-	if (!c)
+	if (!c) {
+		__builtin_memset(copy, 0, sizeof(*copy));
 		return 0;
-	len = c->copy.len;
-	asm volatile("" : "+r"(len));
-	if (len > UNWIND_COPY_BYTES)
+	}
+	bpf_probe_read_kernel(copy, sizeof(*copy), &c->copy);
+	len = copy->len;
+	asm volatile("" : "+r"(len), "+r"(at));
+	if (len > OFFCPU_COPY_BYTES || at > OFFCPU_COPY_BYTES)
 		return 0;
-	bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), ev);
-	bpf_probe_read_kernel(&rec->copy, sizeof(rec->copy) + len, &c->copy);
-	rec->ev.hdr.size = OFFCPU_COPY_HEAD + len;
-	return OFFCPU_COPY_HEAD + len;
+	bpf_probe_read_kernel(stacks + at, len, c->stack);
+	return len;
+}
+
+/* `ev` and the copies of its stacks. Returns the size, or 0: there are no copies. */
+static __always_inline __u32 put_together(struct offcpu_copied *rec, const struct wait *w)
+{
+	__u32 len, waker_len, number = w->copy, waker_number = w->waker_copy;
+
+	if (!(number | waker_number))
+		return 0;
+	bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), &w->ev);
+	rec->ev.has_copy =
+		(number ? OFFCPU_COPY_SLEEPER : 0) | (waker_number ? OFFCPU_COPY_WAKER : 0);
+	len = put_copy(&rec->copy, rec->stacks, 0, copy_of(number));
+	waker_len = put_copy(&rec->waker_copy, rec->stacks, len, copy_of(waker_number));
+	rec->ev.hdr.size = OFFCPU_COPY_HEAD + len + waker_len;
+	return OFFCPU_COPY_HEAD + len + waker_len;
 }
 
 static __always_inline void output_copied(struct wait *w, struct event_stream *s)
@@ -303,7 +326,7 @@ static __always_inline void output_copied(struct wait *w, struct event_stream *s
 	__u32 zero = 0, size;
 
 	rec = bpf_map_lookup_elem(&scratch, &zero);
-	size = rec ? put_together(rec, &w->ev, copy_of(w)) : 0;
+	size = rec ? put_together(rec, w) : 0;
 	if (size == 0 || size > sizeof(*rec))
 		__sync_fetch_and_add(&s->n_lost, 1);
 	else
@@ -334,8 +357,8 @@ static __always_inline void record(struct wait *w, struct task_struct *task, __u
 		ev->hdr.peer_tgid = waker_tgid;
 		ev->hdr.peer_tid = waker;
 	}
-	ev->has_copy = w->copy && has_room_for_copies();
-	if (ev->has_copy)
+	ev->has_copy = 0;
+	if ((w->copy || w->waker_copy) && has_room_for_copies())
 		output_copied(w, s);
 	else
 		event_output(&ev->hdr, s, OFFCPU_HEAD + n * sizeof(__u64));
@@ -361,8 +384,8 @@ static __always_inline void end_wait(struct task_struct *next, __u64 now)
 		} else if (w->n_short < MAX_SHORT) {
 			w->n_short++;
 		}
-		if (w->copy)
-			drop_copy(w);
+		if (w->copy || w->waker_copy)
+			drop_copies(w);
 		w->ev.begin_ns = 0;
 	}
 	w->ev.woken_ns = 0;
@@ -396,7 +419,7 @@ static __always_inline void clear(struct wait *w, __u32 state)
 {
 	struct offcpu_event *ev = &w->ev;
 
-	drop_copy(w);
+	drop_copies(w);
 	w->described = 0;
 	ev->args[0] = ev->args[1] = ev->args[2] = 0;
 	ev->syscall = -1;
@@ -476,14 +499,16 @@ int BPF_PROG(on_switch_pre_5_18, bool preempt, struct task_struct *prev, struct 
 
 /* ---- who ends it ---- */
 
-static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
-					     struct task_struct *waker)
+static __always_inline void take_waker_stack(void *ctx, struct wait *w, struct task_struct *waker,
+					     __u64 now)
 {
+	struct offcpu_event *ev = &w->ev;
 	__u32 n = (__u32)ev->n_user + OFFCPU_N_PYTHON(ev) + ev->n_kernel;
+	struct budget *b = this_budget(now);
 	struct room *room = this_room();
 
 	asm volatile("" : "+r"(n));
-	if (!room || n > OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL)
+	if (!b || !room || n > OFFCPU_MAX_USER + OFFCPU_MAX_KERNEL)
 		return;
 	ev->n_waker_kernel =
 		n_frames(bpf_get_stack(ctx, ev->ips + n, OFFCPU_MAX_KERNEL * sizeof(__u64), 0),
@@ -499,6 +524,8 @@ static __always_inline void take_waker_stack(void *ctx, struct offcpu_event *ev,
 	ev->waker_start_ns = waker->group_leader->start_boottime;
 	ev->waker_exec_id = waker->self_exec_id;
 	ev->n_waker_user = walk(ctx, room, ev->ips + n, OFFCPU_MAX_WAKER_USER, &ev->waker_end);
+	if (room->copy.sp)
+		copy_stack(&w->waker_copy, ev->hdr.peer_tid, room, b);
 }
 
 static __always_inline __u16 waker_flags(struct task_struct *waker)
@@ -539,7 +566,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 		return 0;
 	describe(&w->ev, p);
 	w->described = 1;
-	take_waker_stack(ctx, &w->ev, waker);
+	take_waker_stack(ctx, w, waker, now);
 	return 0;
 }
 
@@ -594,7 +621,7 @@ static __always_inline void forget(__u32 tid)
 
 	if (!w)
 		return;
-	drop_copy(w);
+	drop_copies(w);
 	bpf_map_delete_elem(&waits, &tid);
 }
 

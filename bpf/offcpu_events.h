@@ -57,11 +57,11 @@ enum offcpu_file {
 
 /*
  * hdr.tid has waited and hdr.peer_tid has woken it (0: nobody did, or it is not
- * known). `ips`: the user's frames, the words of Python frames, the kernel's, then the waker's in
- * the kernel and in user space, each innermost first; the first of the user's is an instruction
- * pointer, the others are return addresses. Only as many as there are get transferred, unless the
- * daemon has to finish the walk up the sleeper's stack: then it is a struct offcpu_copied, up to
- * the end of what was copied.
+ * known). `ips`: the user's frames, the words of Python frames, the kernel's, then
+ * the waker's in the kernel and in user space, each innermost first; the first of
+ * the user's is an instruction pointer, the others are return addresses. Only as
+ * many as there are get transferred, unless the daemon has to finish a walk: then
+ * it is a struct offcpu_copied, up to the end of what was copied.
  */
 struct offcpu_event {
 	struct event_hdr hdr; /* time_ns: when the thread was switched in */
@@ -80,22 +80,30 @@ struct offcpu_event {
 	__u8 file; /* enum offcpu_file */
 	__u8 n_user, n_kernel, n_waker_kernel, n_waker_user;
 	__u8 end, waker_end; /* enum unwind_end, of the walks up the user stacks */
-	__u8 has_copy;
-	__u8 python; /* how many words; OFFCPU_PYTHON_CUT */
+	__u8 has_copy;	     /* OFFCPU_COPY_* */
+	__u8 python;	     /* how many words; OFFCPU_PYTHON_CUT */
 	char anon_name[OFFCPU_ANON_NAME_LEN];
 	__u64 ips[OFFCPU_MAX_IPS];
 };
 
+/* offcpu_event.has_copy */
+#define OFFCPU_COPY_SLEEPER 1
+#define OFFCPU_COPY_WAKER   2
+
+#define OFFCPU_COPY_BYTES 14336 /* so that two fit into a per-CPU map */
+
+/* One copy behind the other, each as long as it says; 0 for one that is not there. */
 struct offcpu_copied {
 	struct offcpu_event ev;
-	struct unwind_copy copy;
-	__u8 stack[UNWIND_COPY_BYTES];
+	struct unwind_copy copy, waker_copy;
+	__u8 stacks[2 * OFFCPU_COPY_BYTES];
 };
 
 #define OFFCPU_HEAD	 (sizeof(struct event_hdr) + 9 * 8 + 3 * 4 + 5 * 2 + 9 + OFFCPU_ANON_NAME_LEN)
-#define OFFCPU_COPY_HEAD (sizeof(struct offcpu_event) + sizeof(struct unwind_copy))
+#define OFFCPU_COPY_HEAD (sizeof(struct offcpu_event) + 2 * sizeof(struct unwind_copy))
 _Static_assert(sizeof(struct offcpu_event) == OFFCPU_HEAD + 8 * OFFCPU_MAX_IPS, "no padding");
-_Static_assert(sizeof(struct offcpu_copied) == OFFCPU_COPY_HEAD + UNWIND_COPY_BYTES, "no padding");
+_Static_assert(sizeof(struct offcpu_copied) == OFFCPU_COPY_HEAD + 2 * OFFCPU_COPY_BYTES,
+	       "no padding");
 _Static_assert(sizeof(struct offcpu_copied) < 32768, "per-CPU maps hold no more");
 
 #endif

@@ -95,12 +95,12 @@ static __always_inline __u32 copy_from_task(struct task_struct *task, __u8 *stac
 	__u32 len = 0;
 
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < UNWIND_COPY_BYTES / 4096 + 1; i++) {
+	for (int i = 0; i < OFFCPU_COPY_BYTES / 4096 + 1; i++) {
 		__u32 piece = 4096 - ((from + len) & 4095);
 
 		barrier_var(piece);
 		barrier_var(len);
-		if (piece == 0 || piece > 4096 || len > UNWIND_COPY_BYTES - 4096)
+		if (piece == 0 || piece > 4096 || len > OFFCPU_COPY_BYTES - 4096)
 			break;
 		if (bpf_copy_from_user_task(stack + len, piece, (const void *)(from + len), task,
 					    0))
@@ -123,15 +123,16 @@ static __always_inline __u32 copy_sleeper(struct offcpu_copied *rec, struct task
 		return 0;
 	n_copies_left--;
 	rec->copy.from = rec->copy.sp - UNWIND_RED_ZONE;
-	len = copy_from_task(task, rec->stack, rec->copy.from);
+	len = copy_from_task(task, rec->stacks, rec->copy.from);
 	asm volatile("" : "+r"(len));
-	if (len > UNWIND_COPY_BYTES)
+	if (len > OFFCPU_COPY_BYTES)
 		return 0;
 	rec->copy.len = len;
 	rec->ev.ips[0] = rec->copy.pc;
 	rec->ev.n_user = 1;
 	rec->ev.end = UNWIND_NOPROC;
-	rec->ev.has_copy = 1;
+	rec->ev.has_copy = OFFCPU_COPY_SLEEPER;
+	__builtin_memset(&rec->waker_copy, 0, sizeof(rec->waker_copy));
 	return OFFCPU_COPY_HEAD + len;
 }
 
@@ -154,7 +155,7 @@ static __always_inline int tell_unfinished(struct bpf_iter__task *ctx, bool can_
 	if (!begin_ns) /* how long is for the session to judge, whose minimum is gone by now */
 		return 0;
 	described = w->described;
-	size = put_together(rec, &w->ev, copy_of(w));
+	size = put_together(rec, w);
 	if (size == 0) {
 		bpf_probe_read_kernel(&rec->ev, sizeof(rec->ev), &w->ev);
 		rec->ev.has_copy = 0;

@@ -39,9 +39,15 @@ static size_t size_of(const struct offcpu_event *ev, size_t len)
 
 	if (!ev->has_copy)
 		return OFFCPU_HEAD + n_ips(ev) * sizeof(uint64_t);
-	if (len < OFFCPU_COPY_HEAD || rec->copy.len > UNWIND_COPY_BYTES || ev->n_user == 0)
+	if (len < OFFCPU_COPY_HEAD || rec->copy.len > OFFCPU_COPY_BYTES ||
+	    rec->waker_copy.len > OFFCPU_COPY_BYTES)
 		return 0;
-	return OFFCPU_COPY_HEAD + (size_t)rec->copy.len;
+	/* Each belongs to a walk that has begun. */
+	if (ev->has_copy & OFFCPU_COPY_SLEEPER ? ev->n_user == 0 : rec->copy.len > 0)
+		return 0;
+	if (ev->has_copy & OFFCPU_COPY_WAKER ? ev->n_waker_user == 0 : rec->waker_copy.len > 0)
+		return 0;
+	return OFFCPU_COPY_HEAD + (size_t)rec->copy.len + rec->waker_copy.len;
 }
 
 static bool valid_wait(const struct offcpu_event *ev)
@@ -49,7 +55,8 @@ static bool valid_wait(const struct offcpu_event *ev)
 	return ev->n_user <= OFFCPU_MAX_USER && OFFCPU_N_PYTHON(ev) <= OFFCPU_MAX_PYTHON &&
 	       ev->n_kernel <= OFFCPU_MAX_KERNEL && ev->n_waker_kernel <= OFFCPU_MAX_KERNEL &&
 	       ev->n_waker_user <= OFFCPU_MAX_WAKER_USER && ev->end < UNWIND_ENDS &&
-	       ev->waker_end < UNWIND_ENDS && ev->has_copy <= 1 && ev->begin_ns &&
+	       ev->waker_end < UNWIND_ENDS &&
+	       ev->has_copy <= (OFFCPU_COPY_SLEEPER | OFFCPU_COPY_WAKER) && ev->begin_ns &&
 	       ev->begin_ns <= ev->hdr.time_ns && ev->woken_ns <= ev->hdr.time_ns &&
 	       ev->waker_cpu < MAX_CPUS && ev->file < OFFCPU_FILES && !(ev->flags & ~OFFCPU_FLAGS);
 }
@@ -94,12 +101,16 @@ static void set_no_frames(struct stack_sample *s)
 static bool ask_for_tables(const struct stack_sample *s, uint64_t start_ns, uint64_t exec_id,
 			   struct unwind_copy *ret)
 {
+	const uint64_t nowhere = 1ull << 40; /* any address: nothing was copied from it */
+
 	if (s->n_user == 0 ||
 	    (s->end != UNWIND_NOPROC && s->end != UNWIND_NOMAP && s->end != UNWIND_PENDING))
 		return false;
 	*ret = (struct unwind_copy){
 		.pc = s->user[s->n_user - 1],
-		.sp = UNWIND_RED_ZONE, /* any: there is no memory at it */
+		.sp = nowhere,
+		.fp = nowhere,
+		.from = nowhere,
 		.start_ns = start_ns,
 		.exec_id = exec_id,
 		.is_exact = s->n_user == 1,
@@ -147,6 +158,8 @@ static int write_waker(struct offcpu_encoder *enc, const struct offcpu_wait *w)
 		.tid = ev->hdr.peer_tid,
 		.cpu = ev->waker_cpu,
 		.end = ev->waker_end,
+		.copy = w->waker_copy,
+		.stack = w->waker_stack,
 		.is_extra = true,
 	};
 
@@ -154,7 +167,7 @@ static int write_waker(struct offcpu_encoder *enc, const struct offcpu_wait *w)
 	if (!w->was_woken || w->interrupt || s.tid == 0 || w->waker_kernel.n + w->waker_user.n == 0)
 		return 0;
 	set_frames(&s, &w->waker_user, &w->waker_kernel);
-	if (ask_for_tables(&s, ev->waker_start_ns, ev->waker_exec_id, &ask)) {
+	if (!s.copy && ask_for_tables(&s, ev->waker_start_ns, ev->waker_exec_id, &ask)) {
 		s.copy = &ask;
 		s.stack = (const uint8_t *)"";
 	}

@@ -104,6 +104,7 @@ static void read_times(const struct offcpu_event *ev, uint64_t start_ns, struct 
 static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 			struct offcpu_wait *w)
 {
+	const struct offcpu_copied *rec = (const void *)ev; /* if it has copies */
 	const __u64 *ips = ev->ips;
 
 	w->user = (struct wait_frames){ ips, ev->n_user };
@@ -116,11 +117,13 @@ static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 	ips += ev->n_waker_kernel;
 	w->waker_user = (struct wait_frames){ ips, ev->n_waker_user };
 	drop_ours(sym, &w->waker_kernel);
-	if (ev->has_copy) {
-		const struct offcpu_copied *rec = (const void *)ev;
-
+	if (ev->has_copy & OFFCPU_COPY_SLEEPER) {
 		w->copy = &rec->copy;
-		w->stack = rec->stack;
+		w->stack = rec->stacks;
+	}
+	if (ev->has_copy & OFFCPU_COPY_WAKER) {
+		w->waker_copy = &rec->waker_copy;
+		w->waker_stack = rec->stacks + rec->copy.len;
 	}
 }
 

@@ -30,8 +30,9 @@ struct offcpu_wait {
 	const char *function;  /* of the kernel, which woke it; NULL: not known */
 	bool in_fault;	       /* it waits for a page */
 	struct wait_frames user, python, kernel, waker_user, waker_kernel;
-	const struct unwind_copy *copy; /* to finish the walk up the sleeper's stack; or NULL */
-	const __u8 *stack;		/* copy->len bytes */
+	/* To finish walks; NULL: they are over, or cannot be. */
+	const struct unwind_copy *copy, *waker_copy;
+	const __u8 *stack, *waker_stack; /* as many bytes as these say */
 };
 
 /* `ev` is valid, and must outlive the result. */

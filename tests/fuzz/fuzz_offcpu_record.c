@@ -56,9 +56,13 @@ static void make_length_fit(struct offcpu_event *ev, size_t len)
 
 	ev->hdr.size = (uint16_t)len;
 	ev->hdr.stream = 0;
-	ev->has_copy = len >= OFFCPU_COPY_HEAD;
+	ev->has_copy = len >= OFFCPU_COPY_HEAD ? 1 + ev->hdr.cgroup_id / 2 % 3 : 0;
 	if (ev->has_copy) {
-		((struct offcpu_copied *)ev)->copy.len = (uint32_t)(len - OFFCPU_COPY_HEAD);
+		struct offcpu_copied *rec = (struct offcpu_copied *)ev;
+		uint32_t all = (uint32_t)(len - OFFCPU_COPY_HEAD);
+
+		rec->copy.len = ev->has_copy == 2 ? 0 : ev->has_copy == 1 ? all : all / 3;
+		rec->waker_copy.len = all - rec->copy.len;
 		return;
 	}
 	ev->n_user = (uint8_t)(n < 100 ? n : 100);

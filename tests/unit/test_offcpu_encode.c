@@ -465,7 +465,7 @@ START_TEST(only_whole_records_with_sensible_times_are_valid)
 	BAD(file, OFFCPU_FILES);
 	BAD(end, UNWIND_ENDS);
 	BAD(waker_end, UNWIND_ENDS);
-	BAD(has_copy, 2);
+	BAD(has_copy, 4);
 	BAD(has_copy, 1); /* which is not there */
 	BAD(flags, OFFCPU_FLAGS + 1);
 	BAD(n_user, 3);
@@ -512,9 +512,15 @@ START_TEST(a_copy_of_the_stack_has_its_length)
 	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size + 8u));
 	rec.copy.len = 72;
 	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
-	rec = a_copied_wait(UNWIND_COPY_BYTES);
+	rec = a_copied_wait(OFFCPU_COPY_BYTES);
 	ck_assert(offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
-	rec = a_copied_wait(UNWIND_COPY_BYTES + 8);
+	rec.ev.has_copy = OFFCPU_COPY_SLEEPER | OFFCPU_COPY_WAKER;
+	rec.waker_copy.len = OFFCPU_COPY_BYTES;
+	rec.ev.hdr.size = sizeof(rec);
+	ck_assert(offcpu_valid(&rec.ev.hdr, sizeof(rec)));
+	rec.ev.has_copy = OFFCPU_COPY_WAKER; /* and still there is one of the sleeper */
+	ck_assert(!offcpu_valid(&rec.ev.hdr, sizeof(rec)));
+	rec = a_copied_wait(OFFCPU_COPY_BYTES + 8);
 	ck_assert(!offcpu_valid(&rec.ev.hdr, rec.ev.hdr.size));
 	rec = a_copied_wait(64);
 	rec.ev.n_user = 0;
@@ -526,7 +532,10 @@ START_TEST(a_walk_that_nobody_finishes_says_why_it_ends)
 {
 	struct offcpu_copied rec = a_copied_wait(64);
 
+	rec.ev.waker_end = UNWIND_PENDING;
 	encode(&rec.ev);
+	ck_assert_str_eq(written_samples(SEQ_WAKERS), "4@5 of 102, 3 frames\n");
+	ck_assert_str_eq(written_packet(&w, SEQ_WAKERS, 0)->stack_sample->unwind_error, "PENDING");
 	ck_assert_str_eq(written_samples(SEQ_OFFCPU), "6@7 of 101, 4 frames\n");
 	ck_assert_str_eq(written_packet(&w, SEQ_OFFCPU, 0)->stack_sample->unwind_error, "NOPROC");
 	written_assert_good(&w);
