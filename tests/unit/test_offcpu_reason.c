@@ -88,8 +88,8 @@ START_TEST(what_has_no_inode_of_its_own_has_the_kernels_name)
 	in_call(__NR_read, OFFCPU_FILE_ANON);
 	strcpy(ev.anon_name, "[eventfd]");
 	assert_wait(WAIT_READ, "read eventfd");
-	memcpy(ev.anon_name, "[a_name_without_it", sizeof(ev.anon_name));
-	assert_wait(WAIT_READ, "read a_name_without_it");
+	memcpy(ev.anon_name, "[a_name_without_i", sizeof(ev.anon_name));
+	assert_wait(WAIT_READ, "read a_name_without_i");
 	memcpy(ev.anon_name, "\x1b[2J\xff\n\"\\;|$()&%<>?!", sizeof(ev.anon_name));
 	assert_wait(WAIT_READ, "read file");
 }
