@@ -29,7 +29,7 @@ struct jit_map {
 int jit_map_new(struct jit_map **ret)
 {
 	struct jit_map *m = calloc(1, sizeof(*m));
-	uint64_t seed;
+	uint64_t seed = 0;
 	int r;
 
 	if (!m)
@@ -82,34 +82,36 @@ size_t jit_map_bytes(const struct jit_map *m)
 	       m->cap_lines * sizeof(*m->lines) + jit_text_bytes(m->text);
 }
 
-/* Room for one more of `n`. */
-static int reserve(void **at, uint32_t n, uint32_t *cap, size_t size)
+/* `at` with room for one more than `n`, perhaps elsewhere. NULL: out of memory, and it stays. */
+static void *with_room(void *at, uint32_t n, uint32_t *cap, size_t size)
 {
 	uint32_t more = *cap ? 2 * *cap : 64;
 	void *p;
 
-	if (n < *cap)
-		return 0;
-	p = realloc(*at, more * size);
-	if (!p)
-		return -ENOMEM;
-	*at = p;
-	*cap = more;
-	return 0;
+	if (at && n < *cap)
+		return at;
+	p = realloc(at, more * size);
+	if (p)
+		*cap = more;
+	return p;
 }
 
 /* ---- what is hidden ---- */
 
 static void keep_past(struct jit_map *m, const struct jit_symbol *s, uint64_t time_ns)
 {
+	struct jit_symbol *past;
+
 	if (s->from_ns >= time_ns)
 		return;			 /* it was never in force */
 	if (m->n_past == JIT_MAX_PAST) { /* the oldest matter least */
 		m->n_past /= 2;
 		memmove(m->past, m->past + JIT_MAX_PAST - m->n_past, m->n_past * sizeof(*m->past));
 	}
-	if (reserve((void **)&m->past, m->n_past, &m->cap_past, sizeof(*m->past)) < 0)
+	past = with_room(m->past, m->n_past, &m->cap_past, sizeof(*past));
+	if (!past)
 		return; /* a name less for what has just been replaced */
+	m->past = past;
 	m->past[m->n_past] = *s;
 	m->past[m->n_past++].until_ns = time_ns;
 }
@@ -275,13 +277,16 @@ static int add_lines(struct jit_map *m, const struct jit_code *code, struct jit_
 	symbol->first_line = m->n_lines;
 	for (size_t i = 0; i < code->n_lines && r == 0; i++) {
 		const struct jit_line_info *info = &code->lines[i];
+		struct jit_line *lines;
 		struct jit_text_ref file;
 
 		if (m->n_lines >= JIT_MAX_LINES)
 			return -ENOSPC;
-		r = reserve((void **)&m->lines, m->n_lines, &m->cap_lines, sizeof(*m->lines));
-		if (r == 0)
-			r = jit_text_add(m->text, info->file, info->file_len, &file);
+		lines = with_room(m->lines, m->n_lines, &m->cap_lines, sizeof(*lines));
+		if (!lines)
+			return -ENOMEM;
+		m->lines = lines;
+		r = jit_text_add(m->text, info->file, info->file_len, &file);
 		if (r < 0)
 			break;
 		m->lines[m->n_lines++] = (struct jit_line){ .offset = info->offset,

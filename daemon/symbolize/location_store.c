@@ -73,6 +73,7 @@ void location_store_free(struct location_store *s)
 		return;
 	while ((promise = TAILQ_FIRST(&s->promises))) {
 		TAILQ_REMOVE(&s->promises, promise, link);
+		assert(TAILQ_FIRST(&s->promises) != promise); /* for the analyzer */
 		free(promise);
 	}
 	while (s->locations && hash_next(s->locations, &pos, NULL, NULL, &value)) {
