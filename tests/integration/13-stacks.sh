@@ -6,6 +6,7 @@
 # timeout: 240
 #
 #	FREQ=999 BURN_MS=250	samples per second; CPU time that each program burns
+#	MIN_SAMPLES=20		below that a program shows nothing
 #	STACKS='no-fp:signal'	only labels that match
 . "$(dirname "$0")/lib.sh"
 
@@ -136,7 +137,7 @@ check "its stacks can be read" sh -c \
 while IFS=$'\t' read -r label all good whole unseen others; do
 	what="$label: $good of $all samples are as expected, $whole are whole"
 	# What is left may be samples before main, or of a moment when nobody could know.
-	if [ "$all" -ge 20 ] && [ $((good * 100)) -ge $((all * 80)) ] && [ "$unseen" = 0 ]; then
+	if [ "$all" -ge "${MIN_SAMPLES-20}" ] && [ $((good * 100)) -ge $((all * 80)) ] && [ "$unseen" = 0 ]; then
 		ok "$what"
 	else
 		fail "$what"
