@@ -1587,6 +1587,77 @@ START_TEST(a_query_may_be_given_up_at_any_time)
 }
 END_TEST
 
+START_TEST(a_file_that_kills_the_lines_worker_costs_only_its_own_lines)
+{
+	struct location *locs[MAX_LINES], *others[MAX_LINES];
+	struct told told = { 0 };
+	char path[128];
+	siginfo_t si;
+	size_t n;
+	pid_t pid;
+
+	make_inlined("");
+	run_in_dir("cp whole opt/other");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	snprintf(path, sizeof(path), "%s/opt/other", dir);
+	n = locate_outer(module_of(path, "/opt/other"), others);
+	ck_assert_uint_eq(locate_outer(library(), locs), n);
+	ask_lines(others, n, &told); /* a worker is there, and idle */
+	wait_until(is_told, &told);
+	check_told(&told);
+	lines_query_free(told.query);
+
+	pid = symbolizer_lines_worker_pid(sym);
+	ck_assert_int_gt(pid, 0);
+	ck_assert_int_ne(pid, symbolizer_worker_pid(sym));
+	ck_assert_int_eq(kill(pid, SIGSTOP), 0);
+	ck_assert_int_eq(waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOWAIT), 0);
+	told.n = 0;
+	ask_lines(locs, n, &told);
+	ck_assert_int_eq(kill(pid, SIGSEGV), 0); /* as if of this file */
+	ck_assert_int_eq(kill(pid, SIGCONT), 0);
+	wait_until(is_told, &told);
+	ck_assert_uint_eq(told.n, 0);
+	ck_assert_uint_eq(lines_query_missed(told.query), n);
+	lines_query_free(told.query);
+
+	/* Not asked for again; others are, and names have not suffered. */
+	ask_lines(locs, n, &told);
+	ck_assert(lines_query_done(told.query));
+	ck_assert_uint_eq(lines_query_missed(told.query), n);
+	lines_query_free(told.query);
+	ask_lines(others, n, &told);
+	wait_until(is_told, &told);
+	check_told(&told);
+	lines_query_free(told.query);
+	ck_assert_uint_eq(n_failed(), 0);
+	ck_assert_uint_eq(n_restarts(), 0);
+}
+END_TEST
+
+START_TEST(the_worker_for_lines_goes_when_nobody_asks)
+{
+	struct location *locs[MAX_LINES];
+	struct told told = { 0 };
+	size_t n;
+
+	make_inlined("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	n = locate_outer(library(), locs);
+	ck_assert_int_eq(symbolizer_lines_worker_pid(sym), 0);
+	ask_lines(locs, n, &told);
+	wait_until(is_told, &told);
+	lines_query_free(told.query);
+	ck_assert_int_gt(symbolizer_lines_worker_pid(sym), 0);
+	symbolizer_collect(sym, boot_ns() + NS_PER_SEC);
+	ck_assert_int_gt(symbolizer_lines_worker_pid(sym), 0);
+	symbolizer_collect(sym, boot_ns() + 60 * NS_PER_SEC);
+	ck_assert_int_eq(symbolizer_lines_worker_pid(sym), 0);
+}
+END_TEST
+
 START_TEST(the_file_of_a_program_that_is_gone_is_found_again_unless_it_has_changed)
 {
 	struct location *locs[MAX_LINES];
@@ -1654,6 +1725,8 @@ int main(void)
 	tcase_add_test(tc, without_dwarf_there_is_nothing_to_ask);
 	tcase_add_test(tc, dwarf_that_makes_no_sense_is_missed_and_not_asked_for_again);
 	tcase_add_test(tc, a_query_may_be_given_up_at_any_time);
+	tcase_add_test(tc, a_file_that_kills_the_lines_worker_costs_only_its_own_lines);
+	tcase_add_test(tc, the_worker_for_lines_goes_when_nobody_asks);
 	tcase_add_test(tc, the_file_of_a_program_that_is_gone_is_found_again_unless_it_has_changed);
 	tc = new_case(s, "files");
 	tcase_add_test(tc, files_that_cannot_be_read_as_code_read_as_offsets);
