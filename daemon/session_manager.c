@@ -154,6 +154,7 @@ static void remove_session(struct managed_session *ms)
 	if (!m->first) {
 		event_source_free(m->timer);
 		m->timer = NULL;
+		symbolizer_rest(m->env.symbolizer);
 	}
 }
 

@@ -130,6 +130,11 @@ bool module_may_be_generated(const struct module *module);
 void location_hold(struct location *loc);
 void location_release(struct location *loc);
 
+/*
+ * Nobody records any more, and symbolizer_collect() may not be called for long:
+ * what is kept for the next question about lines goes.
+ */
+void symbolizer_rest(struct symbolizer *sym);
 /* About once a second: forgets what is unused beyond the caps, restarts what hangs. */
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns);
 

@@ -336,6 +336,12 @@ void symbolizer_lines_done(struct symbolizer *sym)
 	files_client_free(client);
 }
 
+void symbolizer_rest(struct symbolizer *sym)
+{
+	if (sym->n_queries == 0)
+		symbolizer_lines_done(sym);
+}
+
 void symbolizer_lines_collect(struct symbolizer *sym, uint64_t now_ns)
 {
 	if (!sym->lines_client)

@@ -83,6 +83,15 @@ check "the trace is good" "$O/tracectl" check "$T/foreign"
 check "its functions read like offsets" mostly_in "$T/foreign" inlined '^\[inlined\+0x[0-9a-f]+\]$'
 check "there are no lines" sh -c "[ -z \"\$('$SRC/tests/integration/lines.py' '$T/foreign' inlined)\" ]"
 
+echo "# with a daemon that stays"
+start_tracerd
+record "$prog" daemon
+check "inlined functions and lines are those of addr2line" \
+	same_frames "$T/daemon" inlined "$prog"
+check "nothing of that is left when nobody records" wait_for 5 sh -c "! pgrep -P $DAEMON -x tracer-lines"
+stop_tracerd
+SOCKET=
+
 echo "# DWARF that makes no sense"
 cp "$prog" "$T/bin/inlined"
 head -c 20000 /dev/urandom >"$T/junk"

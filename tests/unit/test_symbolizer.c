@@ -1655,6 +1655,14 @@ START_TEST(the_worker_for_lines_goes_when_nobody_asks)
 	ck_assert_int_gt(symbolizer_lines_worker_pid(sym), 0);
 	symbolizer_collect(sym, boot_ns() + 60 * NS_PER_SEC);
 	ck_assert_int_eq(symbolizer_lines_worker_pid(sym), 0);
+	/* At once when there will be no collect(), unless somebody waits. */
+	ask_lines(locs, n, &told);
+	symbolizer_rest(sym);
+	ck_assert_int_gt(symbolizer_lines_worker_pid(sym), 0);
+	wait_until(is_told, &told);
+	lines_query_free(told.query);
+	symbolizer_rest(sym);
+	ck_assert_int_eq(symbolizer_lines_worker_pid(sym), 0);
 }
 END_TEST
 
