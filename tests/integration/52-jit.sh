@@ -73,6 +73,7 @@ JS
 	cd "$T/dumps" || exit 1 # it leaves a log where it runs
 	run node node --perf-basic-prof "$T/burn.js" $((ms * 2))
 	run node-dump node --perf-prof "$T/burn.js" "$ms"
+	rm -f "/tmp/perf-$(cat "$T/node.pid").map"
 	cd "$SRC" || exit 1
 fi
 if wanted java && command -v jcmd >/dev/null; then
