@@ -8,6 +8,7 @@
 #define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "alloc_events.h"
 #include "common.bpf.h"
+#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* Changed by the daemon while we run. */
@@ -80,9 +81,23 @@ static __always_inline __u64 due(__u32 tid, __u64 size)
 	return n * step;
 }
 
+/* Fixed at load: this kernel can walk them. */
+const volatile bool python_frames = true;
+
+/* Behind the others. */
+static __always_inline void python_words(struct alloc_event *ev)
+{
+	__u32 end = PYTHON_NONE, at = ev->n_user, n = 0;
+
+	asm volatile("" : "+r"(at));
+	if (python_frames && at <= UNWIND_MAX_FRAMES)
+		n = python_walk(ev->hdr.tgid, ev->hdr.tid, ev->ips + at, &end);
+	ev->python = n | (n && end != PYTHON_COMPLETE ? ALLOC_PYTHON_CUT : 0);
+}
+
 static __always_inline void output(struct alloc_event *ev, struct event_stream *s)
 {
-	__u32 size, n = ev->n_user;
+	__u32 size, n = ev->n_user + ALLOC_N_PYTHON(ev);
 
 	if (ev->has_copy) {
 		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
@@ -113,7 +128,6 @@ static __always_inline void record(struct pt_regs *ctx, struct alloc_event *ev,
 	ev->weight = weight;
 	ev->function = function;
 	ev->has_copy = 0;
-	ev->pad = 0;
 	if (unwind_by_tables) {
 		unwind_user(ev->ips, &ev->copy, &r);
 		ev->has_copy =
@@ -126,6 +140,7 @@ static __always_inline void record(struct pt_regs *ctx, struct alloc_event *ev,
 	}
 	ev->n_user = r.n;
 	ev->end = r.end;
+	python_words(ev);
 	output(ev, s);
 }
 

@@ -21,6 +21,7 @@
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
+#include "interp/interpreter.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
@@ -33,7 +34,7 @@ struct alloc {
 	struct alloc_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
-	bool has_unwinder;
+	bool has_unwinder, has_interpreter;
 	struct alloc_probes *probes;
 	uint64_t updated_ns;
 	struct trace_config *sessions[EVENT_MAX_STREAMS]; /* what they want; NULL: none there */
@@ -109,6 +110,8 @@ static void alloc_stop(void *state)
 	alloc_bpf__destroy(a->skel);
 	if (a->has_unwinder)
 		unwinder_release(a->env.unwinder);
+	if (a->has_interpreter)
+		interpreter_unuse(a->env.interpreter);
 	free(a);
 }
 
@@ -119,13 +122,26 @@ static int prepare_walks(struct alloc *a)
 
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 1) {
 		a->skel->rodata->unwind_by_tables = false;
+		a->skel->rodata->python_frames = false;
 		return 0;
 	}
 	r = unwinder_acquire(a->env.unwinder, a->env.loop);
 	if (r < 0)
 		return r;
 	a->has_unwinder = true;
-	return unwinder_reuse(a->env.unwinder, a->skel->obj);
+	r = unwinder_reuse(a->env.unwinder, a->skel->obj);
+	return r < 0 ? r : interpreter_reuse(a->env.interpreter, a->skel->obj);
+}
+
+static int begin_walks(struct alloc *a)
+{
+	int r;
+
+	if (!a->skel->rodata->python_frames)
+		return 0;
+	r = interpreter_use(a->env.interpreter, a->skel->obj);
+	a->has_interpreter = r == 0;
+	return r;
 }
 
 static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -146,6 +162,8 @@ static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void 
 		r = prepare_walks(a);
 	if (r == 0)
 		r = alloc_bpf__load(a->skel);
+	if (r == 0)
+		r = begin_walks(a);
 	if (r == 0)
 		r = bpf_ring_open(a->skel->obj, &a->ring);
 	if (r == 0)

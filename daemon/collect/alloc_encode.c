@@ -14,7 +14,7 @@ static size_t size_of(const struct alloc_event *ev, size_t len)
 	if (ev->n_user == 0 || ev->n_user > UNWIND_MAX_FRAMES)
 		return 0;
 	if (!ev->has_copy)
-		return ALLOC_HEAD + ev->n_user * sizeof(uint64_t);
+		return ALLOC_HEAD + (ev->n_user + ALLOC_N_PYTHON(ev)) * sizeof(uint64_t);
 	if (len < ALLOC_COPY_HEAD || ev->copy.len > UNWIND_COPY_BYTES)
 		return 0;
 	return ALLOC_COPY_HEAD + (size_t)ev->copy.len;
@@ -68,6 +68,9 @@ int alloc_encode(void *encoder, const struct event_hdr *hdr)
 		.end = ev->end,
 	};
 
+	s.words = s.user + s.n_user;
+	s.n_words = ALLOC_N_PYTHON(ev);
+	s.words_whole = !(ev->python & ALLOC_PYTHON_CUT);
 	if (ev->has_copy) {
 		s.copy = &ev->copy;
 		s.stack = ev->stack;

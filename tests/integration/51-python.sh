@@ -63,5 +63,10 @@ check "waits are recorded" tracectl record -s proc,offcpu -o "$T/waits" -- \
 	"$PYTHON" "$here/pystacks.py" waits
 n=$("$O/tests/tools/tracedump" "$T/waits" | grep -ac 'linux.offcpu.*;<module>;waits;.*nanosleep')
 check "waits of a Python function have it in their stack ($n of 20)" [ "$n" -ge 15 ]
+# And where it allocates.
+check "allocations are recorded" tracectl record -s proc,alloc -o "$T/allocations" -- \
+	"$PYTHON" "$here/pystacks.py" allocates
+n=$("$O/tests/tools/tracedump" "$T/allocations" | grep -ac 'linux.alloc.*;<module>;allocates;')
+check "allocations of a Python function have it in their stack ($n of 40)" [ "$n" -ge 30 ]
 stop_tracerd
 check "the daemon ends in order" [ $? = 0 ]

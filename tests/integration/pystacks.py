@@ -187,6 +187,11 @@ def waits():
         time.sleep(0.02)
 
 
+def allocates():
+    for _ in range(40):
+        bytearray(1 << 20)
+
+
 def after_exec():
     if "again" in sys.argv:
         plain()
@@ -209,6 +214,7 @@ SITUATIONS = {
     "child": in_child,
     "exec": after_exec,
     "waits": waits,
+    "allocates": allocates,
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "collect/alloc_encode.h"
 #include "cpus.h"
+#include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 #include "written_trace.h"
@@ -16,6 +17,7 @@ static struct written w;
 static struct trace_config config;
 static struct symbolizer *symbolizer;
 static struct process_table *processes;
+static struct interpreter *interpreter;
 static void *encoder;
 static struct alloc_event ev;
 
@@ -26,6 +28,8 @@ static void set_up(void)
 	written_open(&w);
 	ck_assert_int_eq(symbolizer_new(&symbolizer), 0);
 	ck_assert_int_eq(process_table_new(symbolizer, &processes), 0);
+	ck_assert_int_eq(interpreter_new(symbolizer, processes, &interpreter), 0);
+	env.interpreter = interpreter;
 	env.writer = w.writer;
 	env.processes = processes;
 	env.symbolizer = symbolizer;
@@ -51,6 +55,7 @@ static void tear_down(void)
 	alloc_encoder_free(NULL);
 	process_table_free(processes);
 	symbolizer_free(symbolizer);
+	interpreter_free(interpreter);
 	written_done(&w);
 }
 
@@ -73,6 +78,23 @@ START_TEST(a_sample_weighs_the_bytes_it_stands_for)
 	defaults = pkt->trace_packet_defaults->stack_sample_defaults;
 	ck_assert_str_eq(defaults->source, "linux.alloc");
 	ck_assert_int_eq(defaults->primary_descriptor->unit, 4);
+}
+END_TEST
+
+START_TEST(python_frames_are_behind_the_users_in_the_record)
+{
+	ev.ips[2] = PYTHON_WORD(1, 5, 0);
+	ev.ips[3] = PYTHON_WORD(2, 6, 1);
+	ev.python = 2;
+	ck_assert(!alloc_valid(&ev.hdr, ev.hdr.size));
+	ev.hdr.size += 2 * 8;
+	ck_assert(alloc_valid(&ev.hdr, ev.hdr.size));
+	trace_writer_source(w.writer, WRITTEN_SOURCE, ev.hdr.time_ns);
+	ck_assert_int_eq(alloc_encode(encoder, &ev.hdr), 0);
+	ck_assert_int_eq(alloc_encoder_flush(encoder, ev.hdr.time_ns, true), 0);
+	written_read(&w);
+	ck_assert_uint_eq(
+		written_packet(&w, SEQ_ALLOC, 0)->interned_data->callstacks[0]->n_frame_ids, 4);
 }
 END_TEST
 
@@ -130,6 +152,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_sample_weighs_the_bytes_it_stands_for);
+	tcase_add_test(tc, python_frames_are_behind_the_users_in_the_record);
 	tcase_add_test(tc, only_whole_records_are_valid);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
