@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "hash.h"
 #include "symbolize/files_protocol.h"
 #include "trace_index.h"
 
@@ -30,8 +31,9 @@ struct trace_module {
 };
 
 struct trace_modules {
-	struct buf list; /* struct trace_module */
-	size_t n_known;	 /* addresses that have lines already */
+	struct buf list;      /* struct trace_module */
+	struct hash *numbers; /* of modules in it */
+	size_t n_known;	      /* addresses that have lines already */
 };
 
 /* Pointers into `ix`, which must outlive it. 0 or -ENOMEM. */

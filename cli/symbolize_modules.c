@@ -27,32 +27,36 @@ const struct module_address *trace_module_address(const struct trace_module *m, 
 	return (const struct module_address *)m->addresses.data + i;
 }
 
-/* Frames of one module often follow each other, and there are some hundred modules at most. */
+/* The index keeps each string once: its address tells which one it is. */
 static int module_of(struct trace_modules *ms, const struct trace_place *p,
 		     struct trace_module **ret)
 {
+	const uint64_t key[] = { (uintptr_t)p->path, (uintptr_t)p->build_id };
 	struct trace_module m = { .path = p->path,
 				  .build_id = p->build_id,
 				  .build_id_len = p->build_id_len };
-	int r = 0;
+	uintptr_t number; /* from 1 */
+	int r = ms->numbers ? 0 : hash_new(&ms->numbers);
 
-	*ret = NULL;
-	for (size_t i = trace_modules_count(ms); i-- > 0 && !*ret;)
-		if (trace_modules_at(ms, i)->path == p->path &&
-		    trace_modules_at(ms, i)->build_id == p->build_id)
-			*ret = trace_modules_at(ms, i);
-	if (*ret)
-		return 0;
-	r = buf_append(&ms->list, &m, sizeof(m));
-	if (r == 0)
-		*ret = trace_modules_at(ms, trace_modules_count(ms) - 1);
-	return r;
+	if (r < 0)
+		return r;
+	number = (uintptr_t)hash_get(ms->numbers, key, sizeof(key));
+	if (number == 0) {
+		number = trace_modules_count(ms) + 1;
+		r = buf_append(&ms->list, &m, sizeof(m));
+		if (r == 0)
+			r = hash_set(ms->numbers, key, sizeof(key), (void *)number);
+		if (r < 0)
+			return r;
+	}
+	*ret = trace_modules_at(ms, number - 1);
+	return 0;
 }
 
 static int add_address(struct trace_modules *ms, const struct trace_place *p)
 {
 	struct module_address address = { p->address, p->is_named };
-	struct trace_module *m;
+	struct trace_module *m = NULL;
 	int r = module_of(ms, p, &m);
 
 	return r < 0 ? r : buf_append(&m->addresses, &address, sizeof(address));
@@ -140,5 +144,6 @@ void trace_modules_done(struct trace_modules *ms)
 	for (size_t i = 0; i < trace_modules_count(ms); i++)
 		buf_done(&trace_modules_at(ms, i)->addresses);
 	buf_done(&ms->list);
-	ms->n_known = 0;
+	hash_free(ms->numbers);
+	*ms = (struct trace_modules){ 0 };
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "report.h"
+#include "symbolize.h"
 #include "text.h"
 #include "trace_index.h"
 
@@ -63,6 +64,24 @@ static void examine(const struct trace_index *ix)
 		examine_stack(ix, i);
 	for (uint32_t i = 0; i < trace_index_n_threads(ix); i++)
 		must(trace_index_thread(ix, i)->process < trace_index_n_processes(ix));
+}
+
+/* What `tracectl symbolize` would ask about. */
+static void examine_modules(const struct trace_index *ix)
+{
+	struct trace_modules ms;
+
+	if (trace_modules_find(ix, &ms) < 0)
+		return;
+	for (size_t i = 0; i < trace_modules_count(&ms); i++) {
+		const struct trace_module *m = trace_modules_at(&ms, i);
+
+		must(m->path[0] && m->build_id_len <= BUILD_ID_MAX && trace_module_count(m) > 0);
+		for (size_t k = 1; k < trace_module_count(m); k++)
+			must(trace_module_address(m, k - 1)->address <
+			     trace_module_address(m, k)->address);
+	}
+	trace_modules_done(&ms);
 }
 
 /* Prints into memory, and looks at it. */
@@ -119,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		trace_index_limit(ix, 64 << 20);
 		if (trace_index_read(ix, f) == 0) {
 			examine(ix);
+			examine_modules(ix);
 			trace_index_samples(ix, &n);
 			if (n > 0)
 				report_all(ix, data, size);
