@@ -41,6 +41,7 @@ struct event_stream {
 };
 
 #define EVENT_MAX_STREAMS 64
-#define EVENT_MAX_OWN	  8 /* processes of our own that are left out */
+#define EVENT_MAX_OWN \
+	24 /* processes of our own that are left out: workers, clients of 16 sessions */
 
 #endif
