@@ -59,7 +59,27 @@ struct cred {
 	kuid_t uid;
 };
 
+/* The returns that uretprobes wait for, of one thread, innermost first. */
+struct return_instance {
+	struct return_instance *next;
+	unsigned long orig_ret_vaddr;
+	bool chained; /* another one of the same return follows */
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
+struct xol_area {
+	unsigned long vaddr;
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
 struct mm_struct {
+	struct uprobes_state uprobes_state;
 	unsigned long arg_start, arg_end;
 	unsigned long start_stack;
 };
@@ -90,6 +110,7 @@ struct task_struct {
 	const struct cred *cred;
 	char comm[16];
 	struct css_set *cgroups;
+	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	__u64 start_boottime;
 	__u64 self_exec_id;
 };

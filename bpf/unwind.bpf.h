@@ -200,8 +200,36 @@ struct unwind_loop {
 	struct unwind_walk w;
 	__u64 *ips; /* UNWIND_MAX_FRAMES */
 	__u64 called;
+	struct return_instance *instance; /* of the next return that a uretprobe waits for */
+	__u64 trampoline;		  /* the return address that it has put there */
 	int end;
 };
+
+/* Of one return any number may wait; beyond this the stack ends. */
+#define UNWIND_MAX_URETPROBES 8
+
+/* A uretprobe has taken the return address's place. */
+static __always_inline void unwind_find_uretprobes(struct unwind_loop *l, struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->utask) || !task->utask)
+		return;
+	l->instance = BPF_CORE_READ(task, utask, return_instances);
+	if (l->instance)
+		l->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
+}
+
+static __always_inline void unwind_pass_uretprobe(struct unwind_loop *l)
+{
+	bool chained = true;
+
+	for (int i = 0; i < UNWIND_MAX_URETPROBES && chained; i++) {
+		struct return_instance *instance = l->instance;
+
+		l->w.pc = BPF_CORE_READ(instance, orig_ret_vaddr);
+		chained = BPF_CORE_READ(instance, chained);
+		l->instance = BPF_CORE_READ(instance, next);
+	}
+}
 
 static long unwind_next(__u64 i, struct unwind_loop *l)
 {
@@ -213,8 +241,11 @@ static long unwind_next(__u64 i, struct unwind_loop *l)
 		return 1;
 	}
 	end = unwind_frame(&l->w, &l->ips[n & (UNWIND_MAX_FRAMES - 1)], &l->called);
-	if (end == UNWIND_GO_ON)
+	if (end == UNWIND_GO_ON) {
+		if (l->instance && l->w.pc == l->trampoline)
+			unwind_pass_uretprobe(l);
 		return 0;
+	}
 	l->end = end;
 	return 1;
 }
@@ -370,6 +401,7 @@ static __always_inline void unwind_user(__u64 ips[UNWIND_MAX_FRAMES], struct unw
 	    proc->exec_id == task->self_exec_id) {
 		l.w.env.first_mapping = proc->first;
 		l.w.env.n_mappings = proc->n;
+		unwind_find_uretprobes(&l, task);
 		bpf_loop(UNWIND_MAX_FRAMES + 1, unwind_next, &l, 0);
 	} else {
 		ips[0] = l.w.pc;

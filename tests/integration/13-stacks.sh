@@ -48,6 +48,7 @@ everything() {
 		# shellcheck disable=SC2086
 		stacks static $mode
 	done
+	stacks no-fp uretprobe 20
 	stacks no-pie resolve
 	stacks no-pie plt
 	# By frame pointers, where nothing better is known ...

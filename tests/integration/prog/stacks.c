@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <sched.h>
@@ -106,6 +107,39 @@ FRAME static uint64_t recurse(long left)
 static void run_deep(void)
 {
 	say_with_argument("main>run_deep>recurse\\*%ld" LEAF);
+	sink = recurse(argument);
+}
+
+/* Where in this program's file a function is. */
+static uint64_t file_offset(const void *function)
+{
+	unsigned long start, end, pgoff, at = (uintptr_t)function;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &pgoff) == 3 && at >= start &&
+		    at < end)
+			return at - start + pgoff; /* the file is closed by the exit */
+	exit(1);
+}
+
+/* With a uretprobe the return address is the kernel's trampoline, not the caller. */
+static void run_uretprobe(void)
+{
+	FILE *f = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+	struct perf_event_attr attr = { .size = sizeof(attr), .config = 1 /* at the return */ };
+	char path[4096] = "";
+
+	if (!f || fscanf(f, "%u", &attr.type) != 1)
+		exit(77);
+	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
+		exit(1);
+	attr.config1 = (uintptr_t)path;
+	attr.config2 = file_offset((const void *)(uintptr_t)recurse);
+	if (syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) < 0)
+		exit(77);
+	say_with_argument("main>run_uretprobe>recurse\\*%ld" LEAF);
 	sink = recurse(argument);
 }
 
@@ -569,6 +603,7 @@ static const struct mode {
 	void (*run)(void);
 } modes[] = {
 	{ "deep", run_deep },
+	{ "uretprobe", run_uretprobe },
 	{ "big", run_big },
 	{ "alloca", run_alloca },
 	{ "realigned", run_realigned },
