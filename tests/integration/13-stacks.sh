@@ -5,14 +5,14 @@
 # situation, each sample has exactly the frames that its thread says it must have.
 # timeout: 240
 #
-#	FREQ=999 BURN_MS=250	samples per second; CPU time that each program burns
+#	FREQ=999 BURN_MS=150	samples per second; CPU time that each program burns
 #	MIN_SAMPLES=20		below that a program shows nothing
 #	STACKS='no-fp:signal'	only labels that match
 . "$(dirname "$0")/lib.sh"
 
 need python3
 prog=$O/tests/integration/prog
-export BURN_MS=${BURN_MS-250}
+export BURN_MS=${BURN_MS-150}
 
 # Runs one, and prints what its stack must be. 77: not on this machine.
 stacks() { # VARIANT MODE [ARGUMENT]
