@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "symbolize/demangle.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/elf_objects.h"
 #include "symbolize/elf_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,6 +29,26 @@ static void look_up(const struct elf_symbols *t, uint64_t vaddr)
 	len = demangle(readable, name);
 	if (len != strlen(readable) || len > DEMANGLE_MAX || !text_is_utf8(readable, len))
 		abort();
+}
+
+/* What the worker answers about variables: never more than was asked for. */
+static void look_for_objects(int fd)
+{
+	static const char *const names[] = { "_PyRuntime", "Py_Version", "environ", "" };
+	struct elf_text text;
+	uint8_t bytes[64];
+	uint64_t vaddr;
+	Elf *elf;
+
+	if (elf_file_open(fd, &elf) < 0)
+		return;
+	if (elf_text(elf, &text) == 0 && text.size == 0)
+		abort();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (elf_object(elf, fd, names[i], bytes, sizeof(bytes), &vaddr) >
+		    (int)sizeof(bytes))
+			abort();
+	elf_end(elf);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -51,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (t) {
 		abort();
 	}
+	look_for_objects(fd);
 	close(fd);
 	return 0;
 }
