@@ -439,6 +439,28 @@ START_TEST(events_older_than_what_was_read_do_not_undo_it)
 }
 END_TEST
 
+/* mremap() moves code, and no event tells. */
+START_TEST(code_that_has_moved_is_found_soon_after_it_was_asked_for)
+{
+	bool was_wanted = false;
+
+	put_process(10, 1, "main", "prog", 4);
+	put_maps(10, 2, 100);
+	scan_all();
+	ck_assert_int_eq(file_page(10, 2), 100);
+	ck_assert(!process_table_wants_reading(pt));
+	put_maps(10, 4, 100);
+	for (int i = 0; i < 100 && file_page(10, 6) < 0; i++) { /* a second at most, not 64 */
+		was_wanted |= process_table_wants_reading(pt);
+		while (process_table_read_maps(pt, FOREVER))
+			;
+		usleep(10000);
+	}
+	ck_assert(was_wanted);
+	ck_assert_int_eq(file_page(10, 6), 102);
+}
+END_TEST
+
 START_TEST(a_mapping_made_while_maps_are_read_is_not_forgotten)
 {
 	put_process(10, 1, "main", "prog", 4);
@@ -525,6 +547,7 @@ int main(void)
 	tcase_add_test(t, the_maps_of_a_new_owner_of_the_pid_are_not_taken);
 	tcase_add_test(t, maps_read_while_an_exec_is_on_its_way_are_not_taken);
 	tcase_add_test(t, events_older_than_what_was_read_do_not_undo_it);
+	tcase_add_test(t, code_that_has_moved_is_found_soon_after_it_was_asked_for);
 	tcase_add_test(t, a_mapping_made_while_maps_are_read_is_not_forgotten);
 	tcase_add_test(t, lost_events_are_made_up_for_by_reading_again);
 	tcase_add_test(t, lines_that_are_none_are_passed_over);
