@@ -188,8 +188,9 @@ def waits():
 
 
 def allocates():
-    for _ in range(40):
+    for _ in range(150):  # long enough for probes to come
         bytearray(1 << 20)
+        time.sleep(0.02)
 
 
 def after_exec():
