@@ -61,13 +61,15 @@ static void on_event(void *ctx, unsigned source, const struct event_hdr *ev, siz
 		session_event(ms->session, source, ev, len, valid);
 }
 
-/* While a session starts, which may take long, the others go on. */
+/*
+ * While a session starts, which may take long, the others go on; and its own
+ * sources that have started already do not run full before it has.
+ */
 static void keep_up(void *ctx)
 {
 	struct session_manager *m = ctx;
 
-	if (m->n_sessions > 0)
-		(void)sources_drain(m->sources, boot_ns(), DRAIN_SLICE_NS);
+	(void)sources_drain(m->sources, boot_ns(), DRAIN_SLICE_NS);
 }
 
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret)

@@ -83,7 +83,7 @@ in_container() {
 }
 cat >"$T/enter" <<-E
 	#!/bin/sh
-	exec unshare --mount --pid --fork chroot "$T/root" /opt/p "\$@"
+	exec unshare --mount --propagation unchanged --pid --fork chroot "$T/root" /opt/p "\$@"
 E
 chmod +x "$T/enter"
 
