@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# mix.sh - what machines do, all at once and for ever. Source it:
+# mix.sh - what machines do, all at once and for ever. Source it, with $O, $bin and
+# $bench set:
+#
+# shellcheck disable=SC2154
 #
 #	mix_prepare DIR		writes and builds what is needed; says what is left out
 #	mix_start		each program in a process group of its own
