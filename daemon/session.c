@@ -79,13 +79,14 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 			return r;
 		r = sources_acquire(s->env.sources, i, src->why);
 		src->on = r == 0;
-		if (r < 0)
-			log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 		n_wanted += !collectors[i]->always;
 		n_on += src->on && !collectors[i]->always;
-		if (r < 0)
-			snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40,
-				 src->why);
+		if (r == 0)
+			continue;
+		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
+		if (collectors[i]->always) /* without it nothing has a name */
+			return r;
+		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
 }

@@ -237,7 +237,7 @@ echo "a recording makes $n_perf calls of perf_event_open, $n_bpf of bpf"
 	check "perf_event_open failing at any call: degraded or refused, never worse" \
 		injections perf_event_open EACCES 1+ $(seq 1 "$n_perf")
 	check "bpf failing at any call: degraded or refused, never worse" \
-		injections bpf EPERM 1+ $(seq 2 $((n_bpf / 12 + 1)) "$n_bpf")
+		injections bpf EPERM 1+ 36 38 $(seq 2 $((n_bpf / 12 + 1)) "$n_bpf")
 	check "bpf failing from any call on" \
 		injections bpf ENOMEM $(seq -f %g+ 3 $((n_bpf / 8 + 1)) "$n_bpf")
 }
