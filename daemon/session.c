@@ -63,9 +63,25 @@ static uint64_t n_produced(const struct session *s, unsigned i, unsigned cpu)
 }
 
 /* Starts what is wanted; what cannot run is left out with its reason. */
+/*
+ * `nameless`: why the source that gives names is missing, or NULL. What happens to
+ * threads without names, which is all that comes from the kernel, is left out then.
+ */
+static int acquire_source(struct session *s, unsigned i, const char *nameless)
+{
+	struct session_source *src = &s->sources[i];
+
+	if (!nameless || !collectors[i]->object)
+		return sources_acquire(s->env.sources, i, src->why);
+	snprintf(src->why, WHY_LEN, "without source proc nothing would have a name: %.*s",
+		 WHY_LEN - 60, nameless);
+	return -ENODEV;
+}
+
 static int acquire_sources(struct session *s, char why[WHY_LEN])
 {
 	unsigned n_on = 0, n_wanted = 0;
+	const char *nameless = NULL;
 
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
@@ -77,15 +93,15 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		r = ledger_new(s->n_cpus, &src->ledger);
 		if (r < 0)
 			return r;
-		r = sources_acquire(s->env.sources, i, src->why);
+		r = acquire_source(s, i, nameless);
 		src->on = r == 0;
 		n_wanted += !collectors[i]->always;
 		n_on += src->on && !collectors[i]->always;
 		if (r == 0)
 			continue;
+		if (collectors[i]->always)
+			nameless = src->why;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
-		if (collectors[i]->always) /* without it nothing has a name */
-			return r;
 		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
