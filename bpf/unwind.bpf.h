@@ -200,8 +200,8 @@ struct unwind_loop {
 	struct unwind_walk w;
 	__u64 *ips; /* UNWIND_MAX_FRAMES */
 	__u64 called;
-	struct return_instance *instance; /* of the next return that a uretprobe waits for */
-	__u64 trampoline;		  /* the return address that it has put there */
+	__u64 instance;	  /* where the next return_instance is that a uretprobe waits for */
+	__u64 trampoline; /* the return address that it has put there */
 	int end;
 };
 
@@ -213,22 +213,25 @@ static __always_inline void unwind_find_uretprobes(struct unwind_loop *l, struct
 {
 	if (!bpf_core_field_exists(task->utask) || !task->utask)
 		return;
-	l->instance = BPF_CORE_READ(task, utask, return_instances);
+	l->instance = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	if (l->instance)
 		l->trampoline = BPF_CORE_READ(task, mm, uprobes_state.xol_area, vaddr);
 }
 
-static __always_inline void unwind_pass_uretprobe(struct unwind_loop *l)
+UNWIND_PART int unwind_pass_uretprobe(struct unwind_walk *w, __u64 *at)
 {
 	bool chained = true;
 
+	UNWIND_REQUIRE(w);
+	UNWIND_REQUIRE(at);
 	for (int i = 0; i < UNWIND_MAX_URETPROBES && chained; i++) {
-		struct return_instance *instance = l->instance;
+		struct return_instance *instance = (void *)*at;
 
-		l->w.pc = BPF_CORE_READ(instance, orig_ret_vaddr);
+		w->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
 		chained = BPF_CORE_READ(instance, chained);
-		l->instance = BPF_CORE_READ(instance, next);
+		*at = (__u64)BPF_CORE_READ(instance, next);
 	}
+	return 0;
 }
 
 static long unwind_next(__u64 i, struct unwind_loop *l)
@@ -243,7 +246,7 @@ static long unwind_next(__u64 i, struct unwind_loop *l)
 	end = unwind_frame(&l->w, &l->ips[n & (UNWIND_MAX_FRAMES - 1)], &l->called);
 	if (end == UNWIND_GO_ON) {
 		if (l->instance && l->w.pc == l->trampoline)
-			unwind_pass_uretprobe(l);
+			unwind_pass_uretprobe(&l->w, &l->instance);
 		return 0;
 	}
 	l->end = end;

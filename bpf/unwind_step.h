@@ -407,15 +407,17 @@ UNWIND_PART int unwind_step(struct unwind_walk *w)
  * A return address that no call has left there was put there by hand: a signal's
  * trampoline (which has its rule), or the first frame of a coroutine.
  */
-static __always_inline bool unwind_is_by_hand(struct unwind_walk *w, __u64 ra)
+UNWIND_PART int unwind_is_by_hand(struct unwind_walk *w, __u64 ra)
 {
 #if UNWIND_ARM64
 	(void)w;
 	(void)ra;
-	return false;
+	return 0;
 #else
 	__u64 before;
 
+	if (!w)
+		return 0;
 	return unwind_read(w, &before, sizeof(before), ra - 8) == 0 && !unwind_is_call(before);
 #endif
 }
