@@ -39,9 +39,9 @@ DAEMON := $(filter-out daemon/main.c $(BASE),$(wildcard daemon/*.c daemon/*/*.c)
 CLI    := $(filter-out cli/main.c,$(wildcard cli/*.c))
 BPF    := $(wildcard bpf/*.bpf.c)
 PROTO  := $(wildcard proto/*.proto)
-TESTS  := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(wildcard tests/unit/test_*.c)
 # What several tests share.
-HELPERS := $(filter-out $(TESTS),$(wildcard tests/unit/*.c))
+HELPERS := $(filter-out $(UNIT_TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
@@ -52,7 +52,7 @@ obj     = $(patsubst %.c,$(O)/%.o,$(1))
 PB_SRC := $(PROTO:%.proto=$(O)/%.pb-c.c)
 SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
 SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
-UNIT   := $(TESTS:%.c=$(O)/%)
+UNIT   := $(UNIT_TESTS:%.c=$(O)/%)
 PROGS  := $(TOOLS:%.c=$(O)/%)
 # One program of many stacks, in the ways that programs are built.
 STACKS := $(addprefix $(O)/tests/integration/prog/stacks-,\
