@@ -303,7 +303,8 @@ static int keep_unfinished(struct sample *s, const struct stack_sample *from)
 	u->copy = *from->copy;
 	u->n_kernel = from->n_kernel < MAX_KERNEL_FRAMES ? from->n_kernel : MAX_KERNEL_FRAMES;
 	u->n_user = from->n_user;
-	memcpy(u->kernel, from->kernel, u->n_kernel * sizeof(*u->kernel));
+	if (u->n_kernel) /* else there may be no array either */
+		memcpy(u->kernel, from->kernel, u->n_kernel * sizeof(*u->kernel));
 	memcpy(u->user, from->user, u->n_user * sizeof(*u->user));
 	u->n_words = from->n_words;
 	u->words_whole = from->words_whole;

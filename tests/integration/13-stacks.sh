@@ -138,7 +138,10 @@ check "its stacks can be read" sh -c \
 while IFS=$'\t' read -r label all good whole unseen others; do
 	what="$label: $good of $all samples are as expected, $whole are whole"
 	# What is left may be samples before main, or of a moment when nobody could know.
-	if [ "$all" -ge "${MIN_SAMPLES-20}" ] && [ $((good * 4)) -ge $((all * 3)) ] && [ "$unseen" = 0 ]; then
+	share=75
+	# By frame pointers, a sample between two instructions of a prologue misses a caller.
+	[[ $label != no-cfi-fp:* ]] || share=50
+	if [ "$all" -ge "${MIN_SAMPLES-20}" ] && [ $((good * 100)) -ge $((all * share)) ] && [ "$unseen" = 0 ]; then
 		ok "$what"
 	else
 		fail "$what"
