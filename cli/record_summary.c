@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io.h"
+#include "stack_end.h"
 #include "text.h"
 
 static void human_bytes(char dst[32], uint64_t n)
@@ -104,10 +105,9 @@ static const char *what_of(const char *source)
 {
 	static const struct {
 		const char *source, *what;
-	} names[] = { { "cpu", "samples" },
-		      { "sched", "scheduler events" },
-		      { "syscalls", "system calls" },
-		      { "counters", "counter readings" },
+	} names[] = { { "cpu", "samples" },	      { "sched", "scheduler events" },
+		      { "syscalls", "system calls" }, { "counters", "counter readings" },
+		      { "offcpu", "waits" },	      { "alloc", "allocation samples" },
 		      { "proc", "process events" } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -136,18 +136,6 @@ static void print_counts(const Stopped *msg)
 
 #define MAX_REASONS 4
 
-/* Reasons that are no fault of a stack's. */
-static bool is_whole_or_none(const char *reason)
-{
-	static const char *const names[] = { "COMPLETE", "APPROX",   "EXITING", "EXECVE",
-					     "KTHREAD",	 "COMPAT32", "ASLEEP" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(names[i], reason) == 0)
-			return true;
-	return false;
-}
-
 static int more_samples_first(const void *a, const void *b)
 {
 	const StackEnd *ea = *(StackEnd *const *)a, *eb = *(StackEnd *const *)b;
@@ -170,7 +158,7 @@ static void print_stacks(const SourceLedger *l)
 	for (size_t i = 0; i < l->n_stack_ends && n_told < MAX_REASONS; i++) {
 		const char *why = l->stack_ends[i]->reason;
 
-		if (!why || is_whole_or_none(why))
+		if (!why || stack_end_of(why) != STACK_ENDS)
 			continue;
 		text_printable(reason, sizeof(reason), why, strlen(why));
 		human_number(n, l->stack_ends[i]->samples);

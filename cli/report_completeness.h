@@ -4,17 +4,7 @@
 #define REPORT_COMPLETENESS_H
 
 #include "report.h"
-
-enum stack_end {
-	STACK_WHOLE,
-	STACK_ENDS, /* there is more of it, but it could not be followed */
-	STACK_NONE, /* there was no user stack to follow */
-};
-
-/* "" is whole; so is "APPROX". What has another name ends. */
-enum stack_end completeness_of(const char *reason);
-/* What it means, for people; "" for one that is not known. */
-const char *completeness_text(const char *reason);
+#include "stack_end.h"
 
 #define COMPLETENESS_MAX_REASONS 256 /* an index has no more */
 

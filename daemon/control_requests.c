@@ -268,7 +268,7 @@ static void fill_stack_ends(SourceLedger *msg, const uint64_t *ends, struct stac
 		e->samples = ends[i];
 		room->ptrs[msg->n_stack_ends++] = e;
 		msg->stacks += unwind_end_has_stack(end) ? ends[i] : 0;
-		msg->whole_stacks += end == UNWIND_COMPLETE || end == UNWIND_APPROX ? ends[i] : 0;
+		msg->whole_stacks += unwind_end_is_whole(end) ? ends[i] : 0;
 	}
 }
 

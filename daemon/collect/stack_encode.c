@@ -213,11 +213,6 @@ static void recognize(struct stack_encoder *e, const struct sample *s, const str
 	}
 }
 
-static bool is_whole(enum unwind_end end)
-{
-	return end == UNWIND_COMPLETE || end == UNWIND_APPROX;
-}
-
 /* In place of the frames that are missing, outermost: why they are. */
 static struct location *end_mark(struct stack_encoder *e, enum unwind_end end)
 {
@@ -237,7 +232,7 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 	s->locations = calloc(at->n_user + at->n_kernel + 1, sizeof(s->locations[0]));
 	if (!s->locations)
 		return false;
-	if (at->n_user > 0 && !is_whole(s->end) && unwind_end_has_stack(s->end))
+	if (at->n_user > 0 && !unwind_end_is_whole(s->end) && unwind_end_has_stack(s->end))
 		ok = add_location(s, end_mark(e, s->end));
 	s->n_marks = s->n;
 	s->n_kernel = at->n_kernel;
@@ -390,7 +385,7 @@ static size_t all_frames(struct sample *s, struct location *ret[MAX_FRAMES])
 		return s->n;
 	}
 	memcpy(ret, s->locations, n * sizeof(*ret));
-	n += interp_stack_merge(s->interp, user, n_user, is_whole(s->end), ret + n,
+	n += interp_stack_merge(s->interp, user, n_user, unwind_end_is_whole(s->end), ret + n,
 				&s->stack.approx);
 	if (n == s->n_marks)
 		return 0;

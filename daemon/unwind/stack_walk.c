@@ -136,6 +136,11 @@ const char *unwind_end_name(enum unwind_end end)
 	return end < UNWIND_ENDS ? ends[end].name : "?";
 }
 
+bool unwind_end_is_whole(enum unwind_end end)
+{
+	return end == UNWIND_COMPLETE || end == UNWIND_APPROX;
+}
+
 bool unwind_end_has_stack(enum unwind_end end)
 {
 	return end < UNWIND_ENDS && !ends[end].has_no_stack;

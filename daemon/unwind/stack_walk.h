@@ -41,6 +41,8 @@ enum unwind_end stack_walk(const struct stack_walk_env *env, const struct unwind
 
 /* "COMPLETE", "JIT_NOFP": as users see it. */
 const char *unwind_end_name(enum unwind_end end);
+/* The thread's first frame was reached. */
+bool unwind_end_is_whole(enum unwind_end end);
 /* False: there was no user stack that could have been walked. */
 bool unwind_end_has_stack(enum unwind_end end);
 
