@@ -176,7 +176,7 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->n_mappings = processes.n_mappings;
 	msg->n_symbol_files = symbols.n_files;
 	msg->n_symbol_files_failed = symbols.n_files_failed;
-	msg->n_worker_restarts = symbols.n_worker_restarts;
+	msg->n_worker_restarts = symbols.n_worker_restarts + unwinder.n_restarts;
 	msg->cpu_ns = cost.cpu_ns;
 	msg->rss_bytes = cost.rss_bytes;
 	msg->has_n_unwind_tables = msg->has_n_unwind_rows = msg->has_unwind_bytes = 1;

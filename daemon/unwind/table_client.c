@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "symbolize/files_client.h"
 
-/* On their way: one is made, one waits. More would be in front of what becomes urgent. */
+/* On their way: one is made, one waits, so that the worker is never idle for want of us. */
 #define MAX_SENT 2
 
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -36,9 +36,8 @@ struct table_client {
 	struct files_client *files;
 	table_done_fn *done;
 	void *ctx;
-	struct requests urgent, others;
+	struct requests waiting;
 	unsigned n_sent;
-	size_t n_waiting;
 	bool is_sending, is_ending;
 };
 
@@ -102,7 +101,6 @@ static void finish(struct table_client *c, struct request *rq, enum table_result
 	if (rq->batch.second_fd >= 0)
 		close(rq->batch.second_fd);
 	free(rq);
-	c->n_waiting--;
 	c->done(c->ctx, id, result, block);
 }
 
@@ -143,11 +141,10 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 
 static struct request *take_next(struct table_client *c)
 {
-	struct requests *from = TAILQ_EMPTY(&c->urgent) ? &c->others : &c->urgent;
-	struct request *rq = TAILQ_FIRST(from);
+	struct request *rq = TAILQ_FIRST(&c->waiting);
 
 	if (rq)
-		TAILQ_REMOVE(from, rq, link);
+		TAILQ_REMOVE(&c->waiting, rq, link);
 	return rq;
 }
 
@@ -186,8 +183,7 @@ int table_client_new(table_done_fn *done, void *ctx, struct table_client **ret)
 		return -ENOMEM;
 	c->done = done;
 	c->ctx = ctx;
-	TAILQ_INIT(&c->urgent);
-	TAILQ_INIT(&c->others);
+	TAILQ_INIT(&c->waiting);
 	r = files_client_new(FILES_WORKER_TABLES, on_done, c, &c->files);
 	if (r < 0) {
 		free(c);
@@ -215,7 +211,7 @@ void table_client_free(struct table_client *c)
 	free(c);
 }
 
-int table_client_submit(struct table_client *c, uint64_t id, int fd, bool urgent)
+int table_client_submit(struct table_client *c, uint64_t id, int fd)
 {
 	struct request *rq = calloc(1, sizeof(*rq));
 
@@ -225,35 +221,15 @@ int table_client_submit(struct table_client *c, uint64_t id, int fd, bool urgent
 	rq->batch.kind = FILES_TABLE;
 	rq->batch.fd = fd;
 	rq->batch.second_fd = -1;
-	c->n_waiting++;
-	TAILQ_INSERT_TAIL(urgent ? &c->urgent : &c->others, rq, link);
+	TAILQ_INSERT_TAIL(&c->waiting, rq, link);
 	send_waiting(c);
 	return 0;
-}
-
-void table_client_urge(struct table_client *c, uint64_t id)
-{
-	struct request *rq;
-
-	TAILQ_FOREACH(rq, &c->others, link)
-	{
-		if (rq->batch.file_id != id)
-			continue;
-		TAILQ_REMOVE(&c->others, rq, link);
-		TAILQ_INSERT_TAIL(&c->urgent, rq, link);
-		return;
-	}
 }
 
 void table_client_collect(struct table_client *c, uint64_t now_ns)
 {
 	files_client_collect(c->files, now_ns);
 	send_waiting(c);
-}
-
-size_t table_client_waiting(const struct table_client *c)
-{
-	return c->n_waiting;
 }
 
 pid_t table_client_pid(const struct table_client *c)

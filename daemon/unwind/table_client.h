@@ -54,19 +54,15 @@ void table_client_free(struct table_client *c);
 
 /*
  * Asks for the table of `fd`, which stays the caller's and open until it is
- * done. `id` is not in use by another request. Those that are urgent come before
- * all others, in the order in which they came. Done may be called before this
- * returns. -ENOMEM.
+ * done. `id` is not in use by another request. They are served in the order in
+ * which they came. Done may be called before this returns. -ENOMEM.
  */
-int table_client_submit(struct table_client *c, uint64_t id, int fd, bool urgent);
-/* A stack waits for it now. Nothing happens when it is on its way or not asked for. */
-void table_client_urge(struct table_client *c, uint64_t id);
+int table_client_submit(struct table_client *c, uint64_t id, int fd);
 
 /* About once a second. */
 void table_client_collect(struct table_client *c, uint64_t now_ns);
 
-size_t table_client_waiting(const struct table_client *c); /* those on their way included */
-pid_t table_client_pid(const struct table_client *c);	   /* 0: none now */
+pid_t table_client_pid(const struct table_client *c); /* 0: none now */
 uint64_t table_client_restarts(const struct table_client *c);
 
 #endif

@@ -22,7 +22,7 @@
 #define UNWIND_TABLE_MAX_PAGES (1u << 20) /* 4 GiB of text */
 
 /* All caps together, with the head. */
-#define UNWIND_TABLE_MAX_BYTES                                                      \
+#define UNWIND_TABLE_MAX_BYTES                                                             \
 	(64 + (UNWIND_TABLE_MAX_PAGES + UNWIND_TABLE_MAX_ROWS + 1ull) * sizeof(uint32_t) + \
 	 UNWIND_MAX_RULES * sizeof(struct unwind_rule))
 
@@ -61,7 +61,8 @@ size_t unwind_table_bytes(const struct unwind_table_head *head);
  */
 int unwind_table_decode(const void *bytes, size_t len, struct unwind_table *ret);
 
-/* The rule at an offset in the file; UNWIND_CFA_NONE outside. For the daemon's walk and tests. */
+/* The rule at an offset in the file; UNWIND_CFA_NONE outside. For tests: a walk looks into the
+ * maps. */
 void unwind_table_find(const struct unwind_table *t, uint64_t file_offset, struct unwind_rule *ret);
 
 #endif

@@ -148,7 +148,7 @@ static void ask_for(struct unwinder *u, struct table *t)
 		return;
 	t->is_asked = true;
 	t->fd = symbolizer_open(u->sym, t->module);
-	if (t->fd < 0 || table_client_submit(u->client, t->module->id, t->fd, true) < 0)
+	if (t->fd < 0 || table_client_submit(u->client, t->module->id, t->fd) < 0)
 		without_table(u, t);
 }
 
@@ -524,6 +524,7 @@ void unwinder_stats(const struct unwinder *u, struct unwinder_stats *ret)
 		.n_failed = u->n_failed,
 		.n_partial = u->n_partial,
 		.n_no_room = u->n_no_room,
+		.n_restarts = u->client ? table_client_restarts(u->client) : 0,
 		.bytes = maps.bytes,
 	};
 }

@@ -69,10 +69,11 @@ uint64_t unwinder_news(const struct unwinder *u);
 
 struct unwinder_stats {
 	uint64_t n_tables, n_rows, n_rules, n_processes;
-	uint64_t n_failed;  /* files without a table: broken, or they cost a worker */
-	uint64_t n_partial; /* files of which some could not be read, or was too much */
-	uint64_t n_no_room; /* files whose table did not fit */
-	uint64_t bytes;	    /* of the maps */
+	uint64_t n_failed;   /* files without a table: broken, or they cost a worker */
+	uint64_t n_partial;  /* files of which some could not be read, or was too much */
+	uint64_t n_no_room;  /* files whose table did not fit */
+	uint64_t n_restarts; /* of the worker */
+	uint64_t bytes;	     /* of the maps */
 };
 void unwinder_stats(const struct unwinder *u, struct unwinder_stats *ret);
 

@@ -205,12 +205,12 @@ START_TEST(every_reason_of_the_walker_is_known_for_what_it_is)
 				      : unwind_end_has_stack((enum unwind_end)e) ? STACK_ENDS
 										 : STACK_NONE;
 
-		ck_assert_msg(completeness_of(name) == want, "%s", name);
-		ck_assert_msg(completeness_text(name)[0] != '\0', "%s", name);
+		ck_assert_msg(stack_end_of(name) == want, "%s", name);
+		ck_assert_msg(stack_end_text(name)[0] != '\0', "%s", name);
 	}
-	ck_assert_int_eq(completeness_of(""), STACK_WHOLE);
-	ck_assert_int_eq(completeness_of("OF_ANOTHER_PRODUCER"), STACK_ENDS);
-	ck_assert_str_eq(completeness_text("OF_ANOTHER_PRODUCER"), "");
+	ck_assert_int_eq(stack_end_of(""), STACK_WHOLE);
+	ck_assert_int_eq(stack_end_of("OF_ANOTHER_PRODUCER"), STACK_ENDS);
+	ck_assert_str_eq(stack_end_text("OF_ANOTHER_PRODUCER"), "");
 }
 END_TEST
 

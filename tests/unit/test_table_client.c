@@ -113,9 +113,9 @@ static int file_with(const void *bytes, size_t len)
 	return fd;
 }
 
-static void submit(uint64_t id, int fd, bool urgent)
+static void submit(uint64_t id, int fd)
 {
-	ck_assert_int_eq(table_client_submit(client, id, fd, urgent), 0);
+	ck_assert_int_eq(table_client_submit(client, id, fd), 0);
 }
 
 /* The worker is ready, and stopped: it does nothing until continued. */
@@ -125,7 +125,7 @@ static pid_t stop_worker(void)
 	siginfo_t si;
 	int fd = open_self();
 
-	submit(999, fd, false);
+	submit(999, fd);
 	wait_for_answers(1);
 	table_block_free(answers[0].block);
 	n_answers = 0;
@@ -145,14 +145,13 @@ START_TEST(a_table_is_that_of_the_file)
 	size_t len;
 
 	ck_assert_int_eq(eh_frame_table(fd, &own, &len), 0);
-	submit(7, fd, false);
+	submit(7, fd);
 	wait_for_answers(1);
 	ck_assert_uint_eq(answers[0].id, 7);
 	ck_assert_int_eq(answers[0].result, TABLE_OK);
 	ck_assert_uint_eq(answers[0].block->len, len);
 	ck_assert_int_eq(memcmp(answers[0].block->bytes, own, len), 0);
 	ck_assert_uint_gt(answers[0].block->table.head.n_rows, 100);
-	ck_assert_uint_eq(table_client_waiting(client), 0);
 	free(own);
 	close(fd);
 }
@@ -162,10 +161,10 @@ START_TEST(what_is_no_program_has_no_table)
 {
 	int text = file_with("#!/bin/sh\n", 10), empty = file_with("", 0), good = open_self();
 
-	submit(1, text, false);
-	submit(2, empty, false);
-	submit(3, -1, false);
-	submit(4, good, false);
+	submit(1, text);
+	submit(2, empty);
+	submit(3, -1);
+	submit(4, good);
 	wait_for_answers(4);
 	ck_assert_int_eq(answer_of(1)->result, TABLE_BROKEN);
 	ck_assert_int_eq(answer_of(2)->result, TABLE_BROKEN);
@@ -178,24 +177,17 @@ START_TEST(what_is_no_program_has_no_table)
 }
 END_TEST
 
-START_TEST(what_is_urgent_comes_first)
+START_TEST(tables_come_in_the_order_in_which_they_were_asked_for)
 {
-	static const uint64_t order[] = { 0, 1, 20, 21, 4, 2, 3, 5 };
 	pid_t pid = stop_worker();
 	int fd = open_self();
 
-	for (uint64_t id = 0; id < 6; id++)
-		submit(id, fd, false); /* of which two are on their way */
-	submit(20, fd, true);
-	submit(21, fd, true);
-	table_client_urge(client, 4);
-	table_client_urge(client, 0); /* too late, no harm */
-	table_client_urge(client, 77);
-	ck_assert_uint_eq(table_client_waiting(client), 8);
+	for (uint64_t id = 0; id < 8; id++)
+		submit(id, fd); /* of which two are on their way */
 	ck_assert_int_eq(kill(pid, SIGCONT), 0);
 	wait_for_answers(8);
 	for (size_t i = 0; i < 8; i++)
-		ck_assert_uint_eq(answers[i].id, order[i]);
+		ck_assert_uint_eq(answers[i].id, i);
 	close(fd);
 }
 END_TEST
@@ -223,8 +215,8 @@ START_TEST(a_monster_costs_only_its_own_table)
 {
 	int monster = open_monster(), good = open_self();
 
-	submit(1, monster, false);
-	submit(2, good, false);
+	submit(1, monster);
+	submit(2, good);
 	wait_for_answers(2);
 	ck_assert_int_eq(answer_of(2)->result, TABLE_OK);
 	/* Made within the worker's memory; its time may be too short on a machine that is busy. */
@@ -247,7 +239,7 @@ START_TEST(a_file_that_kills_the_worker_is_the_only_one_to_lose)
 	int fd = open_self();
 
 	for (uint64_t id = 0; id < 3; id++)
-		submit(id, fd, false);
+		submit(id, fd);
 	/* As if the first one had made it crash. */
 	ck_assert_int_eq(kill(pid, SIGABRT), 0);
 	ck_assert_int_eq(kill(pid, SIGCONT), 0);
@@ -266,8 +258,8 @@ START_TEST(a_file_at_which_the_worker_hangs_is_given_up)
 
 	stop_worker();
 	fd = open_self();
-	submit(1, fd, false);
-	submit(2, fd, false);
+	submit(1, fd);
+	submit(2, fd);
 	for (int i = 0; i < FILES_DEADLINE_S; i++)
 		table_client_collect(client, now += NS_PER_SEC);
 	ck_assert_uint_eq(n_answers, 0);
@@ -287,7 +279,7 @@ START_TEST(what_waits_at_the_end_is_said_to_be_undone)
 	stop_worker();
 	fd = open_self();
 	for (uint64_t id = 0; id < 10; id++)
-		submit(id, fd, id % 2);
+		submit(id, fd);
 	table_client_free(client);
 	client = NULL;
 	ck_assert_uint_eq(n_answers, 10);
@@ -348,8 +340,8 @@ START_TEST(what_is_no_table_is_not_believed)
 
 	if (sock < 0)
 		return;
-	submit(1, fd, false);
-	submit(2, fd, false);
+	submit(1, fd);
+	submit(2, fd);
 	out = find_memfd();
 	switch (_i) {
 	case 0: /* nothing was written */
@@ -385,7 +377,7 @@ START_TEST(a_table_cannot_be_changed_afterwards)
 	int fd = open_self(), out;
 	struct stat st;
 
-	submit(1, fd, false);
+	submit(1, fd);
 	out = dup(find_memfd());
 	ck_assert_int_eq(kill(pid, SIGCONT), 0);
 	wait_for_answers(1);
@@ -412,7 +404,7 @@ int main(void)
 	tcase_add_test(tc, a_table_is_that_of_the_file);
 	tcase_add_test(tc, what_is_no_program_has_no_table);
 	tcase_add_test(tc, a_monster_costs_only_its_own_table);
-	tcase_add_test(tc, what_is_urgent_comes_first);
+	tcase_add_test(tc, tables_come_in_the_order_in_which_they_were_asked_for);
 	tcase_add_test(tc, a_file_that_kills_the_worker_is_the_only_one_to_lose);
 	tcase_add_test(tc, a_file_at_which_the_worker_hangs_is_given_up);
 	tcase_add_test(tc, what_waits_at_the_end_is_said_to_be_undone);
