@@ -93,8 +93,8 @@ struct collector {
 	/* The kernel's counters of one stream on one CPU. NULL without a ring. */
 	int (*count)(void *state, unsigned stream, unsigned cpu, struct event_stream *ret);
 
-	/* The loaded BPF object, to account for its cost. NULL: none. */
-	struct bpf_object *(*object)(void *state);
+	/* The loaded BPF objects one by one, to account for their cost; NULL: no more. Optional. */
+	struct bpf_object *(*object)(void *state, unsigned i);
 
 	/* About once a second: reopen what hotplug closed, poll counters. Optional. */
 	void (*tick)(void *state, uint64_t now_ns);

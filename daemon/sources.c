@@ -231,16 +231,10 @@ static void check_account(struct source *src)
 			  (unsigned long long)info.n_lost, (unsigned long long)info.n_delivered);
 }
 
-static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
+static void add_object_cost(struct bpf_object *obj, uint64_t *runs, uint64_t *ns)
 {
-	struct bpf_object *obj;
 	struct bpf_program *prog;
 
-	if (!src->state || !src->collector->object)
-		return;
-	obj = src->collector->object(src->state);
-	if (!obj)
-		return;
 	bpf_object__for_each_program(prog, obj)
 	{
 		struct bpf_prog_info info = { 0 };
@@ -252,6 +246,16 @@ static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
 		*runs += info.run_cnt;
 		*ns += info.run_time_ns;
 	}
+}
+
+static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
+{
+	struct bpf_object *obj;
+
+	if (!src->state || !src->collector->object)
+		return;
+	for (unsigned i = 0; (obj = src->collector->object(src->state, i)); i++)
+		add_object_cost(obj, runs, ns);
 }
 
 void sources_release(struct sources *s, unsigned i)

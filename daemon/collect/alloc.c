@@ -190,11 +190,11 @@ static int alloc_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(a->ring, horizon_ns, budget, a->env.sink, a->env.sink_ctx);
 }
 
-static struct bpf_object *alloc_object(void *state)
+static struct bpf_object *alloc_object(void *state, unsigned i)
 {
 	struct alloc *a = state;
 
-	return a->skel->obj;
+	return i == 0 ? a->skel->obj : NULL;
 }
 
 static int alloc_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)

@@ -126,11 +126,13 @@ static int cpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(c->ring, horizon_ns, budget, c->env.sink, c->env.sink_ctx);
 }
 
-static struct bpf_object *cpu_object(void *state)
+static struct bpf_object *cpu_object(void *state, unsigned i)
 {
 	struct cpu *c = state;
 
-	return c->skel->obj;
+	if (i == 0)
+		return c->skel->obj;
+	return i == 1 && c->tracepoints ? c->tracepoints->obj : NULL;
 }
 
 static int cpu_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)

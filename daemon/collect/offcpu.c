@@ -194,11 +194,11 @@ static int offcpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(o->ring, horizon_ns, budget, o->env.sink, o->env.sink_ctx);
 }
 
-static struct bpf_object *offcpu_object(void *state)
+static struct bpf_object *offcpu_object(void *state, unsigned i)
 {
 	struct offcpu *o = state;
 
-	return o->skel->obj;
+	return i == 0 ? o->skel->obj : NULL;
 }
 
 static int offcpu_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)

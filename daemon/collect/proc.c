@@ -456,11 +456,11 @@ static int proc_count(void *state, unsigned stream, unsigned cpu, struct event_s
 	return bpf_ring_count(s->ring, stream, cpu, ret);
 }
 
-static struct bpf_object *proc_object(void *state)
+static struct bpf_object *proc_object(void *state, unsigned i)
 {
 	struct proc_source *s = state;
 
-	return s->skel->obj;
+	return i == 0 ? s->skel->obj : NULL;
 }
 
 const struct collector proc_collector = {

@@ -90,11 +90,11 @@ static int sched_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	return bpf_ring_drain(s->ring, horizon_ns, budget, s->env.sink, s->env.sink_ctx);
 }
 
-static struct bpf_object *sched_object(void *state)
+static struct bpf_object *sched_object(void *state, unsigned i)
 {
 	struct sched *s = state;
 
-	return s->skel->obj;
+	return i == 0 ? s->skel->obj : NULL;
 }
 
 static int sched_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)

@@ -132,11 +132,11 @@ static int syscalls_count(void *state, unsigned stream, unsigned cpu, struct eve
 	return bpf_ring_count(s->ring, stream, cpu, ret);
 }
 
-static struct bpf_object *syscalls_object(void *state)
+static struct bpf_object *syscalls_object(void *state, unsigned i)
 {
 	struct syscalls *s = state;
 
-	return s->skel->obj;
+	return i == 0 ? s->skel->obj : NULL;
 }
 
 static void syscalls_exclude(void *state, const uint32_t *tgids, size_t n)

@@ -97,6 +97,18 @@ each_has() {
 check "each has its samples" each_has
 check "and nothing else" only 6 'cpu-clock 999 Hz' 'page-faults every 1' 'sched:sched_process_fork every 1' \
 	'context-switches every 2'
+# Of a tracepoint that never makes a sample, the program has a cost all the same.
+tracepoint_costs() {
+	"$O/tracectl" --socket "$SOCKET" record -q -s cpu -e sched:sched_switch@1000000000 -d 20s -f -o costs &
+	local pid=$! r
+	wait_for 30 sh -c "$O/tracectl --socket $SOCKET status --json |
+		grep -o '\"name\":\"cpu\"[^}]*' | grep -q '\"bpf_runs\":[1-9]'"
+	r=$?
+	kill -INT $pid
+	wait $pid
+	return $r
+}
+check "the program of a tracepoint counts as cost" tracepoint_costs
 check "a tracepoint that does not exist is refused, and where to look" gives 1 \
 	"cpu: this kernel has no tracepoint 'sched:nosuch': see /sys/kernel/tracing/available_events" \
 	"$O/tracectl" --socket "$SOCKET" record -e sched:nosuch -d 300ms -f -o none
