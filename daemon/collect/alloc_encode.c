@@ -4,9 +4,8 @@
 
 #include "alloc_events.h"
 #include "cpus.h"
+#include "perf_event_spec.h"
 #include "stack_encode.h"
-
-enum { UNIT_BYTES = 4 }; /* StackSample.CounterDescriptor.Unit */
 
 /* The size that a record has, or 0: none has that. */
 static size_t size_of(const struct alloc_event *ev, size_t len)

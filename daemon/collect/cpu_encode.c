@@ -97,7 +97,7 @@ static void source_name(const struct cpu_sampling *sampling, unsigned i, char *d
 
 static int new_stacks(struct cpu_encoder *e, const struct encoder_env *env, unsigned i)
 {
-	char name[TRACE_EVENT_LEN + 8];
+	char name[TRACE_EVENT_LEN + 8], unit[TRACE_EVENT_LEN + 8];
 	struct stack_source source = {
 		.seq = i == 0 ? SEQ_SAMPLES : SEQ_MORE_SAMPLES + i - 1,
 		.source = name,
@@ -110,6 +110,13 @@ static int new_stacks(struct cpu_encoder *e, const struct encoder_env *env, unsi
 	source_name(&e->sampling[i], i, name, sizeof(name));
 	source.counter = e->sampling[i].name;
 	source.unit = e->sampling[i].spec.unit;
+	/* What viewers sum up as CPU time or cycles comes from the first event alone. */
+	if (i > 0 && source.unit <= UNIT_INSTRUCTIONS) {
+		snprintf(unit, sizeof(unit), "%s%s",
+			 source.unit == UNIT_NANOSECONDS ? "ns-" : "more-", e->sampling[i].event);
+		source.unit = 0;
+		source.unit_str = unit;
+	}
 	return stack_encoder_new(env, &source, &e->stacks[i]);
 }
 

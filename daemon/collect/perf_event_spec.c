@@ -11,19 +11,6 @@
 #include "io.h"
 #include "text.h"
 
-/* StackSample.CounterDescriptor.unit */
-enum {
-	UNIT_NANOSECONDS = 1,
-	UNIT_CYCLES,
-	UNIT_INSTRUCTIONS,
-	UNIT_BYTES,
-	UNIT_PAGE_FAULTS,
-	UNIT_CACHE_MISSES,
-	UNIT_CACHE_REFERENCES,
-	UNIT_BRANCH_MISSES,
-	UNIT_COUNT
-};
-
 #define RATE_NS	    1000000000ull /* counts nanoseconds */
 #define RATE_CYCLES 1		  /* counts cycles: the CPU's frequency */
 

@@ -11,6 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* StackSample.CounterDescriptor.unit */
+enum {
+	UNIT_NANOSECONDS = 1,
+	UNIT_CYCLES,
+	UNIT_INSTRUCTIONS,
+	UNIT_BYTES,
+	UNIT_PAGE_FAULTS,
+	UNIT_CACHE_MISSES,
+	UNIT_CACHE_REFERENCES,
+	UNIT_BRANCH_MISSES,
+	UNIT_COUNT
+};
+
 struct perf_event_spec {
 	const char *name;
 	uint32_t type;	  /* PERF_TYPE_* */

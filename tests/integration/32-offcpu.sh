@@ -153,6 +153,8 @@ accounted() {
 }
 check "a flood of waits is accounted for to the last one" accounted
 
+tracectl record -q -f -s cpu,offcpu,sched -o "$T/beside.trace" -- "$prog/waits" >/dev/null
+check "beside CPU samples each has its own account" tracectl check "$T/beside.trace"
 check "a minimum that is none is refused" eval \
 	'! tracectl record --offcpu-min 1x -d 1s -o "$T/x" 2>"$T/err" && grep -q offcpu-min "$T/err"'
 stop_tracerd

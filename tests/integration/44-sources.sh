@@ -97,6 +97,7 @@ each_has() {
 check "each has its samples" each_has
 check "and nothing else" only 6 'cpu-clock 999 Hz' 'page-faults every 1' 'sched:sched_process_fork every 1' \
 	'context-switches every 2'
+check "two that count time are no more CPU time than one" record -s cpu -e cpu-clock -e task-clock -d 500ms
 # Of a tracepoint that never makes a sample, the program has a cost all the same.
 tracepoint_costs() {
 	"$O/tracectl" --socket "$SOCKET" record -q -s cpu -e sched:sched_switch@1000000000 -d 20s -f -o costs &

@@ -174,7 +174,7 @@ START_TEST(a_sample_where_switches_were_lost_is_not_judged)
 END_TEST
 
 /* A second sampling session, of 100 at 7 ms. */
-static void second_session(char *counter)
+static TracePacket *second_session(char *counter, char *unit_str)
 {
 	TracePacket *pkt = good_trace_copy(&t, t.samples[0]);
 	StackSampleDefaults *d = pkt->trace_packet_defaults->stack_sample_defaults;
@@ -182,21 +182,52 @@ static void second_session(char *counter)
 	pkt->trusted_packet_sequence_id = 17;
 	pkt->timestamp += 2000000;
 	d->primary_descriptor->name = counter;
+	if (unit_str) {
+		d->primary_descriptor->has_unit = 0;
+		d->primary_descriptor->unit_str = unit_str;
+	}
 	good_trace_insert(&t, pkt, t.begin_a);
 	++*good_trace_ledger(&t, "ledger.cpu.written");
 	++*good_trace_ledger(&t, "ledger.cpu.produced");
+	return pkt;
 }
+
+/* Beside CPU samples there may be others, and each collector has its own account. */
+START_TEST(samples_of_other_events_are_the_cpus_too)
+{
+	TracePacket *pkt = second_session("page-faults every 1", "page faults");
+
+	pkt->trace_packet_defaults->stack_sample_defaults->source = "linux.page-faults";
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(samples_of_other_collectors_are_not_the_cpus)
+{
+	static char *const others[] = { "linux.offcpu", "linux.wakers", "linux.alloc" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		TracePacket *pkt = second_session(others[i], "of its own");
+
+		pkt->trusted_packet_sequence_id += (uint32_t)i;
+		pkt->trace_packet_defaults->stack_sample_defaults->source = others[i];
+		--*good_trace_ledger(&t, "ledger.cpu.written");
+		--*good_trace_ledger(&t, "ledger.cpu.produced");
+	}
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
 
 START_TEST(two_sessions_of_one_name)
 {
-	second_session("cpu-clock 999 Hz");
+	(void)second_session("cpu-clock 999 Hz", NULL);
 	assert_found(&t, CHECK_SESSION_NAME);
 }
 END_TEST
 
 START_TEST(two_sessions_of_two_names_are_fine)
 {
-	second_session("cpu-clock 4000 Hz");
+	(void)second_session("cpu-clock 4000 Hz", NULL);
 	assert_found(&t, N_CHECK_KINDS);
 }
 END_TEST
@@ -538,6 +569,8 @@ int main(void)
 		a_sample_of_the_thread_switched_in_last_is_fine,
 		a_sample_within_the_handover_is_fine,
 		a_sample_where_switches_were_lost_is_not_judged,
+		samples_of_other_events_are_the_cpus_too,
+		samples_of_other_collectors_are_not_the_cpus,
 		two_sessions_of_one_name,
 		two_sessions_of_two_names_are_fine,
 		a_perf_sample_with_a_count,

@@ -593,6 +593,42 @@ START_TEST(each_event_of_a_session_has_a_source_of_its_own)
 }
 END_TEST
 
+/* Viewers add up whatever counts time or cycles as the CPU's. */
+START_TEST(only_the_first_event_counts_in_units_of_the_cpu)
+{
+	static const char *const events[][2] = { { "task-clock", "ns-task-clock" },
+						 { "cycles", "more-cycles" },
+						 { "page-faults", NULL } };
+	struct trace_config more = config;
+	struct encoder_env env = { .config = &more,
+				   .writer = w.writer,
+				   .processes = processes,
+				   .symbolizer = symbolizer };
+	struct cpu_sample_event ev = a_sample(0, 0, 1);
+	void *e;
+
+	ev.ips[0] = 0x7fff00000000ull;
+	more.n_more_events = 3;
+	for (size_t i = 0; i < 3; i++)
+		strcpy(more.more_events[i], events[i][0]);
+	ck_assert_int_eq(cpu_encoder_new(&env, &e), 0);
+	trace_writer_source(w.writer, WRITTEN_SOURCE, ev.hdr.time_ns);
+	for (ev.event = 0; ev.event < 4; ev.event++)
+		ck_assert_int_eq(cpu_encode(e, &ev.hdr), 0);
+	written_read(&w);
+	for (unsigned i = 0; i < 3; i++) {
+		const TracePacket *pkt = written_packet(&w, SEQ_MORE_SAMPLES + i, 0);
+		const StackSample__CounterDescriptor *d =
+			pkt->trace_packet_defaults->stack_sample_defaults->primary_descriptor;
+
+		ck_assert_int_eq(d->has_unit, events[i][1] == NULL);
+		if (events[i][1])
+			ck_assert_str_eq(d->unit_str, events[i][1]);
+	}
+	cpu_encoder_free(e);
+}
+END_TEST
+
 START_TEST(an_event_that_does_not_exist_gives_no_encoder)
 {
 	struct trace_config other = { .event = "nonsense", .freq_hz = 1 };
@@ -623,6 +659,7 @@ int main(void)
 	tcase_add_test(tc, equal_frames_that_end_differently_are_two_stacks);
 	tcase_add_test(tc, a_record_with_a_copied_stack_has_the_size_that_it_says);
 	tcase_add_test(tc, each_event_of_a_session_has_a_source_of_its_own);
+	tcase_add_test(tc, only_the_first_event_counts_in_units_of_the_cpu);
 	tcase_add_test(tc, the_last_flush_waits_for_nobody);
 	tcase_add_test(tc, not_more_than_so_many_wait);
 	tcase_add_test(tc, what_still_waits_is_freed);
