@@ -21,11 +21,10 @@
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
-#include "interp/interpreter.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
-#include "unwind/unwinder.h"
+#include "walks.h"
 
 /* How often processes are looked through for new ones. */
 #define UPDATE_NS (50 * NS_PER_MS)
@@ -34,7 +33,7 @@ struct alloc {
 	struct alloc_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
-	bool has_unwinder, has_interpreter;
+	struct walks walks;
 	struct alloc_probes *probes;
 	uint64_t updated_ns;
 	struct trace_config *sessions[EVENT_MAX_STREAMS]; /* what they want; NULL: none there */
@@ -108,40 +107,8 @@ static void alloc_stop(void *state)
 		free(a->sessions[i]);
 	bpf_ring_free(a->ring);
 	alloc_bpf__destroy(a->skel);
-	if (a->has_unwinder)
-		unwinder_release(a->env.unwinder);
-	if (a->has_interpreter)
-		interpreter_unuse(a->env.interpreter);
+	walks_end(&a->walks);
 	free(a);
-}
-
-/* By tables, where the kernel can loop so long; else by frame pointers alone. */
-static int prepare_walks(struct alloc *a)
-{
-	int r;
-
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) != 1) {
-		a->skel->rodata->unwind_by_tables = false;
-		a->skel->rodata->python_frames = false;
-		return 0;
-	}
-	r = unwinder_acquire(a->env.unwinder, a->env.loop);
-	if (r < 0)
-		return r;
-	a->has_unwinder = true;
-	r = unwinder_reuse(a->env.unwinder, a->skel->obj);
-	return r < 0 ? r : interpreter_reuse(a->env.interpreter, a->skel->obj);
-}
-
-static int begin_walks(struct alloc *a)
-{
-	int r;
-
-	if (!a->skel->rodata->python_frames)
-		return 0;
-	r = interpreter_use(a->env.interpreter, a->skel->obj);
-	a->has_interpreter = r == 0;
-	return r;
 }
 
 static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -159,11 +126,13 @@ static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void 
 	}
 	r = bpf_ring_resize(a->skel->obj, env->ring_bytes);
 	if (r == 0)
-		r = prepare_walks(a);
+		r = walks_prepare(&a->walks, &a->env, "alloc", a->skel->obj,
+				  &a->skel->rodata->unwind_by_tables,
+				  &a->skel->rodata->python_frames);
 	if (r == 0)
 		r = alloc_bpf__load(a->skel);
 	if (r == 0)
-		r = begin_walks(a);
+		r = walks_begin(&a->walks, &a->env, a->skel->obj, a->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(a->skel->obj, &a->ring);
 	if (r == 0)
@@ -185,8 +154,7 @@ static int alloc_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	struct alloc *a = state;
 
 	update(a);
-	if (a->has_unwinder)
-		unwinder_update(a->env.unwinder);
+	walks_update(&a->walks);
 	return bpf_ring_drain(a->ring, horizon_ns, budget, a->env.sink, a->env.sink_ctx);
 }
 

@@ -19,10 +19,9 @@
 #include "collector.h"
 #include "cpu.skel.h"
 #include "cpu_encode.h"
-#include "interp/interpreter.h"
 #include "log.h"
 #include "sampler.h"
-#include "unwind/unwinder.h"
+#include "walks.h"
 
 struct cpu {
 	struct cpu_bpf *skel;
@@ -30,7 +29,7 @@ struct cpu {
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct sampler *samplers[EVENT_MAX_STREAMS];
-	bool has_unwinder, has_interpreter;
+	struct walks walks;
 	uint64_t asleep_ns; /* BOOTTIME - MONOTONIC: grows with each suspend */
 };
 
@@ -43,41 +42,8 @@ static void cpu_stop(void *state)
 	bpf_ring_free(c->ring);
 	cpu_bpf__destroy(c->tracepoints);
 	cpu_bpf__destroy(c->skel);
-	if (c->has_unwinder)
-		unwinder_release(c->env.unwinder);
-	if (c->has_interpreter)
-		interpreter_unuse(c->env.interpreter);
+	walks_end(&c->walks);
 	free(c);
-}
-
-/* By tables, where the kernel can loop so long; else by frame pointers alone. */
-static int prepare_walks(struct cpu *c)
-{
-	int r;
-
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
-		log_warn("cpu: this kernel has no bpf_loop (Linux 5.17): stacks by frame pointers");
-		c->skel->rodata->unwind_by_tables = false;
-		c->skel->rodata->python_frames = false;
-		return 0;
-	}
-	r = unwinder_acquire(c->env.unwinder, c->env.loop);
-	if (r < 0)
-		return r;
-	c->has_unwinder = true;
-	r = unwinder_reuse(c->env.unwinder, c->skel->obj);
-	return r < 0 ? r : interpreter_reuse(c->env.interpreter, c->skel->obj);
-}
-
-static int begin_walks(struct cpu *c)
-{
-	int r;
-
-	if (!c->skel->rodata->python_frames)
-		return 0;
-	r = interpreter_use(c->env.interpreter, c->skel->obj);
-	c->has_interpreter = r == 0;
-	return r;
 }
 
 static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -98,11 +64,13 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	bpf_program__set_autoload(c->skel->progs.on_tracepoint, false);
 	r = bpf_ring_resize(c->skel->obj, env->ring_bytes);
 	if (r == 0)
-		r = prepare_walks(c);
+		r = walks_prepare(&c->walks, &c->env, "cpu", c->skel->obj,
+				  &c->skel->rodata->unwind_by_tables,
+				  &c->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_load_while(c->skel->skeleton, env->keep_up, env->keep_up_ctx);
 	if (r == 0)
-		r = begin_walks(c);
+		r = walks_begin(&c->walks, &c->env, c->skel->obj, c->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(c->skel->obj, &c->ring);
 	if (r < 0) {
@@ -121,8 +89,7 @@ static int cpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct cpu *c = state;
 
-	if (c->has_unwinder)
-		unwinder_update(c->env.unwinder);
+	walks_update(&c->walks);
 	return bpf_ring_drain(c->ring, horizon_ns, budget, c->env.sink, c->env.sink_ctx);
 }
 

@@ -18,11 +18,10 @@
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "collector.h"
-#include "interp/interpreter.h"
 #include "offcpu.skel.h"
 #include "offcpu_encode.h"
 #include "offcpu_reason.h"
-#include "unwind/unwinder.h"
+#include "walks.h"
 
 /* Arguments of sched_switch where it hands over the previous task's state. */
 #define SWITCH_ARGS_WITH_STATE 4
@@ -46,7 +45,7 @@ struct offcpu {
 	struct offcpu_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
-	bool has_unwinder, has_interpreter;
+	struct walks walks;
 	uint64_t minimum_ns[EVENT_MAX_STREAMS]; /* of the session in the slot, or NO_MINIMUM */
 };
 
@@ -58,10 +57,7 @@ static void offcpu_stop(void *state)
 		return;
 	bpf_ring_free(o->ring);
 	offcpu_bpf__destroy(o->skel);
-	if (o->has_unwinder)
-		unwinder_release(o->env.unwinder);
-	if (o->has_interpreter)
-		interpreter_unuse(o->env.interpreter);
+	walks_end(&o->walks);
 	free(o);
 }
 
@@ -94,38 +90,6 @@ static void choose_programs(struct offcpu_bpf *skel, enum iterators iterators)
 				  iterators == ITERATORS_WITH_STACKS);
 }
 
-/* By tables, where the kernel can loop so long; else by frame pointers alone. */
-static int prepare_walks(struct offcpu *o)
-{
-	int r;
-
-	/* Of programs on tracepoints it cannot tell; what has it has it everywhere. */
-	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) != 1) {
-		o->skel->rodata->unwind_by_tables = false;
-		o->skel->rodata->python_frames = false;
-		return 0;
-	}
-	if (!o->has_unwinder) {
-		r = unwinder_acquire(o->env.unwinder, o->env.loop);
-		if (r < 0)
-			return r;
-		o->has_unwinder = true;
-	}
-	r = unwinder_reuse(o->env.unwinder, o->skel->obj);
-	return r < 0 ? r : interpreter_reuse(o->env.interpreter, o->skel->obj);
-}
-
-static int begin_walks(struct offcpu *o)
-{
-	int r;
-
-	if (!o->skel->rodata->python_frames)
-		return 0;
-	r = interpreter_use(o->env.interpreter, o->skel->obj);
-	o->has_interpreter = r == 0;
-	return r;
-}
-
 /* Without the iterators, waits that go on at the start or at the end are not shown. */
 static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WHY_LEN])
 {
@@ -145,7 +109,9 @@ static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WH
 	if (r == 0)
 		r = bpf_map__set_max_entries(o->skel->maps.waits, threads_to_follow());
 	if (r == 0)
-		r = prepare_walks(o);
+		r = walks_prepare(&o->walks, &o->env, "offcpu", o->skel->obj,
+				  &o->skel->rodata->unwind_by_tables,
+				  &o->skel->rodata->python_frames);
 	return r < 0 ? r : bpf_load_while(o->skel->skeleton, o->env.keep_up, o->env.keep_up_ctx);
 }
 
@@ -168,7 +134,7 @@ static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
 	if (r == 0)
-		r = begin_walks(o);
+		r = walks_begin(&o->walks, &o->env, o->skel->obj, o->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(o->skel->obj, &o->ring);
 	if (r == 0)
@@ -189,8 +155,7 @@ static int offcpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct offcpu *o = state;
 
-	if (o->has_unwinder)
-		unwinder_update(o->env.unwinder);
+	walks_update(&o->walks);
 	return bpf_ring_drain(o->ring, horizon_ns, budget, o->env.sink, o->env.sink_ctx);
 }
 

@@ -37,7 +37,6 @@ struct piece { /* rows in one shard */
 };
 
 struct table {
-	bool used;
 	uint32_t first, n_pages; /* in `pages`, n_pages > 0 if any are taken */
 	struct piece pieces[MAX_PIECES];
 	unsigned n_pieces;

@@ -22,8 +22,7 @@ struct bpf_object;
 struct unwind_maps;
 
 /*
- * `in_kernel`: as BPF maps. Without, in plain memory: for tests, and where BPF
- * maps of that kind are not to be had but copied stacks are walked all the same.
+ * `in_kernel`: as BPF maps. Without, in plain memory: for tests.
  * About 10 MB, and 4 MiB more for each million rows.
  */
 int unwind_maps_new(bool in_kernel, struct unwind_maps **ret);

@@ -33,8 +33,7 @@ void unwinder_free(struct unwinder *u); /* takes NULL */
 
 /*
  * One user more, one less. The maps and the worker exist while there are users.
- * Fails with what bpf(2) says. Without BPF maps nothing can be walked in the
- * kernel, and the caller samples by frame pointers.
+ * Fails with what bpf(2) says.
  */
 int unwinder_acquire(struct unwinder *u, struct event_loop *loop);
 void unwinder_release(struct unwinder *u);
