@@ -136,7 +136,7 @@ static __always_inline void record(struct pt_regs *ctx, struct alloc_event *ev,
 	} else {
 		n = bpf_get_stack(ctx, ev->ips, 127 * sizeof(__u64), BPF_F_USER_STACK);
 		r.n = n > 0 ? (__u32)n / sizeof(__u64) : 0;
-		r.end = UNWIND_APPROX;
+		r.end = UNWIND_FP_ONLY;
 	}
 	ev->n_user = r.n;
 	ev->end = r.end;

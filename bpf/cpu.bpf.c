@@ -61,7 +61,7 @@ static __always_inline __u32 user_frames(void *ctx, struct cpu_sample_event *ev,
 	} else if (((struct task_struct *)bpf_get_current_task_btf())->flags & PF_KTHREAD) {
 		r.end = UNWIND_KTHREAD;
 	} else {
-		r.end = UNWIND_APPROX;
+		r.end = UNWIND_FP_ONLY;
 		r.n = n_frames(bpf_get_stack(ctx, ev->ips + (n & 127),
 					     CPU_MAX_USER_FRAMES * sizeof(__u64), BPF_F_USER_STACK),
 			       CPU_MAX_USER_FRAMES);

@@ -194,7 +194,7 @@ static __always_inline __u32 walk(void *ctx, struct room *room, __u64 *ips, __u3
 	__u32 n;
 
 	if (!unwind_by_tables) {
-		*end = UNWIND_APPROX;
+		*end = UNWIND_FP_ONLY;
 		room->copy.sp = 0;
 		return n_frames(bpf_get_stack(ctx, ips, max * sizeof(__u64), BPF_F_USER_STACK),
 				max);

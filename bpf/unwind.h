@@ -102,8 +102,9 @@ enum unwind_end {
 	UNWIND_TABLE_FULL,  /* the maps are full: this file has no table */
 	UNWIND_NO_STATE,    /* the walker itself had no room */
 	UNWIND_COPY_SHORT,  /* finished in the daemon; the copied piece of stack was too short */
-	UNWIND_EXITING,	    /* the address space is being taken down */
-	UNWIND_EXECVE,	    /* or replaced */
+	UNWIND_FP_ONLY, /* walked by the kernel, by frame pointers: whole or not, nobody knows */
+	UNWIND_EXITING, /* the address space is being taken down */
+	UNWIND_EXECVE,	/* or replaced */
 	UNWIND_KTHREAD,
 	UNWIND_COMPAT32, /* a 32-bit program */
 	UNWIND_ASLEEP,	 /* it has slept since before anybody looked */

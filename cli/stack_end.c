@@ -29,6 +29,7 @@ static const struct {
 	{ "TABLE_FULL", STACK_ENDS, "no room for the file's unwind table" },
 	{ "NO_STATE", STACK_ENDS, "no room for the walk itself" },
 	{ "COPY_SHORT", STACK_ENDS, "the copied piece of stack was too short" },
+	{ "FP_ONLY", STACK_ENDS, "walked by frame pointers alone, which may be whole" },
 	{ "EXITING", STACK_NONE, "no user stack any more: the process was ending" },
 	{ "EXECVE", STACK_NONE, "no user stack: it was being replaced by execve" },
 	{ "KTHREAD", STACK_NONE, "no user stack: a thread of the kernel" },

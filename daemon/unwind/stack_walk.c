@@ -124,6 +124,7 @@ static const struct {
 	[UNWIND_TABLE_FULL] = { "TABLE_FULL", false },
 	[UNWIND_NO_STATE] = { "NO_STATE", false },
 	[UNWIND_COPY_SHORT] = { "COPY_SHORT", false },
+	[UNWIND_FP_ONLY] = { "FP_ONLY", false },
 	[UNWIND_EXITING] = { "EXITING", true },
 	[UNWIND_EXECVE] = { "EXECVE", true },
 	[UNWIND_KTHREAD] = { "KTHREAD", true },

@@ -242,6 +242,22 @@ echo "a recording makes $n_perf calls of perf_event_open, $n_bpf of bpf"
 		injections bpf ENOMEM $(seq -f %g+ 3 $((n_bpf / 8 + 1)) "$n_bpf")
 }
 
+# The walker's maps are the largest by far: where there is no room for them, stacks are
+# walked by frame pointers, which nobody calls whole.
+by_frame_pointers() {
+	strace -f -qqq -o "$T/calls" -e trace=bpf "$O/tracectl" --private record -q -s cpu \
+		-d 100ms -f -o "$T/fp.perfetto-trace"
+	strace -f -qqq -o /dev/null -e trace=bpf \
+		-e inject=bpf:error=ENOMEM:when="$(grep -n unwind_data "$T/calls" | head -1 | cut -d: -f1)" \
+		"$O/tracectl" --private record -s cpu -d 500ms -f -o "$T/fp.perfetto-trace" 2>"$T/fp.out"
+	grep -q 'cpu: stacks by frame pointers: Cannot allocate memory' "$T/fp.out" &&
+		grep -q 'stacks of samples: 0.0 % whole; the others end: [0-9,]* FP_ONLY' "$T/fp.out" && return
+	cat "$T/fp.out"
+	return 1
+}
+check "without room for the walker's maps stacks are by frame pointers, and it is said" by_frame_pointers
+check "and the trace is good" "$O/tracectl" check "$T/fp.perfetto-trace"
+
 # No perf event can be opened at all. That something was lost is no concern here.
 without_perf() { # STATUS PATTERN OPTIONS...
 	local status
