@@ -6,7 +6,7 @@
  * a ProcessTree, to its sched_process_free; what is said of it outside of that
  * makes a second, nameless one. So entries carry a time just after the event
  * that they follow, a task that is in the tree already gets no task_newtask,
- * and a task that was replaced under its tid no sched_process_free. A rename in
+ * and a task that was replaced under its tid ends just before. A rename in
  * ftrace is ignored for what a ProcessTree has named, and replaces the name of
  * the process: each is followed by an entry that sets both right.
  */
@@ -50,6 +50,7 @@ struct proc_encoder {
 	uint64_t found; /* process_table_found() as of what is written */
 
 	struct proc_task_event events[MAX_KEPT];
+	bool inferred[MAX_KEPT]; /* the kernel has not told, or tells later */
 	unsigned n_events;
 	struct entry entries[MAX_KEPT];
 	unsigned n_entries;
@@ -300,10 +301,12 @@ static int write_bundle(struct proc_encoder *e, unsigned cpu, struct message *me
 {
 	FtraceEventBundle bundle = FTRACE_EVENT_BUNDLE__INIT;
 	TracePacket pkt = TRACE_PACKET__INIT;
+	unsigned n_told = 0;
 
 	for (unsigned i = 0; i < e->n_events; i++) {
 		if (e->events[i].hdr.cpu != cpu)
 			continue;
+		n_told += !e->inferred[i];
 		fill_message(&messages[bundle.n_event], &e->events[i]);
 		ptrs[bundle.n_event] = &messages[bundle.n_event].event;
 		bundle.n_event++;
@@ -314,7 +317,7 @@ static int write_bundle(struct proc_encoder *e, unsigned cpu, struct message *me
 	bundle.has_lost_events = bundle.lost_events = e->lost[cpu];
 	e->lost[cpu] = false;
 	pkt.ftrace_events = &bundle;
-	return trace_writer_put(e->env.writer, SEQ_PROCESSES, &pkt, (unsigned)bundle.n_event);
+	return trace_writer_put(e->env.writer, SEQ_PROCESSES, &pkt, n_told);
 }
 
 static int write_events(struct proc_encoder *e)
@@ -407,25 +410,41 @@ static int add_entry(struct proc_encoder *e, uint32_t tid, uint64_t time_ns, uns
 
 /* ---- keeping ---- */
 
+static void keep(struct proc_encoder *e, const struct proc_task_event *ev, bool inferred)
+{
+	e->inferred[e->n_events] = inferred;
+	e->events[e->n_events++] = *ev;
+}
+
 /*
  * Records of one CPU stay in order, even where one interrupted another: so the
  * end of a task may come before the beginning of the next with its tid, and
  * carry a later time. In the order of time that would end the new one.
  */
-static void drop_later_free(struct proc_encoder *e, const struct proc_task_event *newtask)
+static void end_before(struct proc_encoder *e, const struct proc_task_event *newtask)
 {
 	for (unsigned i = e->n_events; i-- > 0;) {
-		const struct proc_task_event *ev = &e->events[i];
+		struct proc_task_event *ev = &e->events[i];
 
 		if (ev->hdr.time_ns + MAX_DISORDER_NS < newtask->hdr.time_ns)
 			break;
-		if (ev->hdr.type != PROC_FREE || ev->hdr.tid != newtask->hdr.tid ||
-		    ev->hdr.time_ns < newtask->hdr.time_ns)
-			continue;
-		e->n_events--;
-		memmove(&e->events[i], &e->events[i + 1], (e->n_events - i) * sizeof(*ev));
-		trace_writer_skip(e->env.writer, 1);
+		if (ev->hdr.type == PROC_FREE && ev->hdr.tid == newtask->hdr.tid &&
+		    ev->hdr.time_ns >= newtask->hdr.time_ns)
+			ev->hdr.time_ns = newtask->hdr.time_ns - 1;
 	}
+}
+
+/*
+ * A task is freed a while after its tid is: when that has been given away already,
+ * the kernel's record of it comes too late to end the right one.
+ */
+static void infer_free(struct proc_encoder *e, const struct proc_task_event *newtask)
+{
+	struct proc_task_event ev = *newtask;
+
+	ev.hdr.type = PROC_FREE;
+	ev.hdr.time_ns--;
+	keep(e, &ev, true);
 }
 
 static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *ev)
@@ -436,8 +455,10 @@ static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *
 		trace_writer_skip(e->env.writer, 1);
 		return 0;
 	}
-	drop_later_free(e, ev);
-	e->events[e->n_events++] = *ev;
+	end_before(e, ev);
+	if (known && process_table_thread(e->env.processes, ev->hdr.tid)->took_over)
+		infer_free(e, ev);
+	keep(e, ev, false);
 	/* Threads get their name and process from the event itself. */
 	if (known && (ev->hdr.tid == ev->hdr.tgid || ev->nstid[0]))
 		return add_entry(e, ev->hdr.tid, ev->hdr.time_ns, 0);
@@ -464,9 +485,10 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 {
 	const struct proc_task_event *ev = (const void *)hdr;
 	struct proc_encoder *e = encoder;
+	unsigned n = hdr->type == PROC_NEWTASK ? 2 : 1; /* with the end of another */
 	int r;
 
-	if (e->n_events == MAX_KEPT || e->n_entries == MAX_KEPT) {
+	if (e->n_events + n > MAX_KEPT || e->n_entries == MAX_KEPT) {
 		r = write_kept(e);
 		if (r < 0)
 			return r;
@@ -485,7 +507,7 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 	if (hdr->type == PROC_RENAME && is_told_early(e, hdr))
 		trace_writer_skip(e->env.writer, 1);
 	else
-		e->events[e->n_events++] = *ev;
+		keep(e, ev, false);
 	return hdr->type == PROC_RENAME ? add_entry(e, hdr->tid, hdr->time_ns, 0) : 0;
 }
 

@@ -325,6 +325,7 @@ static struct proc *new_child(struct process_table *pt, const struct task_info *
 void process_table_fork(struct process_table *pt, const struct task_info *info)
 {
 	struct task *t = task_at(pt, info->tid);
+	bool takes_over = t && !t->pub.free_ns;
 	struct proc *p;
 
 	if (t && same_start(t->pub.start_ns, t->exact, info->start_ns, true)) {
@@ -341,8 +342,9 @@ void process_table_fork(struct process_table *pt, const struct task_info *info)
 		replace_proc(pt, t->proc, info->start_ns);
 
 	p = info->tid == info->tgid ? new_child(pt, info) : proc_of_thread(pt, info);
-	if (p)
-		(void)new_task(pt, p, info, true);
+	t = p ? new_task(pt, p, info, true) : NULL;
+	if (t)
+		t->pub.took_over = takes_over;
 }
 
 void process_table_alive(struct process_table *pt, const struct task_info *info)

@@ -31,6 +31,7 @@ struct thread {
 	uint64_t start_ns; /* BOOTTIME; from /proc rounded down to 10 ms */
 	uint64_t free_ns;  /* when its task was freed; 0 = it lives */
 	uint64_t found;	   /* see process_table_found(); 0: known from its fork on */
+	bool took_over;	   /* who had its tid before has died, but was not freed by then */
 	char comm[COMM_LEN];
 	uint32_t nstid[MAX_PID_NS]; /* in inner namespaces, outermost first; 0-ended */
 };

@@ -44,6 +44,10 @@ says() { # KIND FIELD: of the line that the program of this kind has printed
 	awk -v kind="$1" -v field="$2" '$1 == kind { print $field }' "$T/tasks.out"
 }
 
+is_recording() {
+	tracectl status --json | grep -q '"sessions":\[{'
+}
+
 start_tracerd
 
 # ---- tasks that are easily confused ----
@@ -81,6 +85,30 @@ check "a process in a pid namespace has both its pids" \
 	eval 'grep -q "^process	$(says pidns 3)	$(says pidns 2)	0	\[1\]" "$T/tasks.who"'
 check "what is no text is made text" \
 	process_is tasks "$(says names 2)" any '\x1b]0;pwned\x07\ufffd\ufffd'
+
+# ---- a process from before the recording, whose pid is another's at once ----
+
+keep reuse.in reuse.out "$prog/tasks" reuse
+reuse=$!
+first=$(awk '{ print $3 }' "$T/reuse.out")
+spawn "$O/tracectl" --socket "$SOCKET" record -q -f -a -o "$T/reuse.trace"
+record=$!
+wait_for 60 is_recording || fail "the recording of a reused pid starts"
+kill -USR1 "$first"
+wait_for 30 gone $reuse
+kill -INT $record
+wait $record
+check "a pid that is reused is recorded" [ $? = 0 ]
+wait $reuse
+status=$?
+if [ $status = 77 ]; then
+	echo "skip - somebody else took the pid"
+else
+	check "both owners of the pid are told apart" who_is_who reuse
+	check "the first one ends before the second begins" tracectl check "$T/reuse.trace"
+	check "the first one has its name" process_is reuse "$first" "$reuse" "$prog/tasks"
+	check "and the second one" process_is reuse "$first" "$reuse" after-reuse
+fi
 
 # ---- storms: pids are used again and again ----
 

@@ -527,7 +527,7 @@ START_TEST(a_reused_pid_gets_entries_of_both_owners)
 END_TEST
 
 /* The number is free before the task is: a reader would take the new one for ended. */
-START_TEST(a_free_that_comes_after_the_pid_was_reused_is_left_out)
+START_TEST(a_task_whose_pid_is_reused_before_it_is_freed_ends_at_the_reuse)
 {
 	begin_session();
 	forks(T0 + 1000, 10, 11, "first");
@@ -537,6 +537,7 @@ START_TEST(a_free_that_comes_after_the_pid_was_reused_is_left_out)
 	expect("1000 newtask 11 first by 10 flags 0 cpu 0\n"
 	       "1001 process 11 parent 10 uid 0 comm: first\n"
 	       "1001 thread 11 of 11: first\n"
+	       "2999 free 11\n"
 	       "3000 newtask 11 second by 10 flags 0 cpu 0\n"
 	       "3001 process 11 parent 10 uid 0 comm: second\n"
 	       "3001 thread 11 of 11: second\n"
@@ -544,8 +545,27 @@ START_TEST(a_free_that_comes_after_the_pid_was_reused_is_left_out)
 }
 END_TEST
 
+/* Listed at the start, it has no other beginning: it must have an end. */
+START_TEST(a_task_of_the_start_whose_pid_is_reused_before_it_is_freed_ends)
+{
+	is_found(1, 10, OLD, "shell");
+	is_found(10, 11, OLD, "old");
+	begin_session();
+	forks(T0 + 3000, 10, 11, "second");
+	is_freed(T0 + 3500, 11, 11, OLD);
+	expect("process 10 parent 1 uid 0: shell\n"
+	       "process 11 parent 10 uid 0: old\n"
+	       "thread 10 of 10: found\n"
+	       "thread 11 of 11: found\n"
+	       "2999 free 11\n"
+	       "3000 newtask 11 second by 10 flags 0 cpu 0\n"
+	       "3001 process 11 parent 10 uid 0: shell\n"
+	       "3001 thread 11 of 11: second\n");
+}
+END_TEST
+
 /* It came first, but its time was taken later: in the middle of it the other CPU was faster. */
-START_TEST(a_free_with_a_later_time_than_the_reuse_is_left_out)
+START_TEST(a_free_with_a_later_time_than_the_reuse_comes_before_it)
 {
 	begin_session();
 	forks(T0 + 1000, 10, 11, "first");
@@ -553,10 +573,17 @@ START_TEST(a_free_with_a_later_time_than_the_reuse_is_left_out)
 	is_freed(T0 + 3005, 11, 11, T0 + 990);
 	is_freed(T0 + 3006, 12, 12, T0 + 1090);
 	forks(T0 + 3000, 10, 11, "second");
-	finish();
-	for (size_t i = 0; i < n_lines; i++)
-		ck_assert_str_ne(lines[i].text, "free 11");
-	ck_assert_str_eq(lines[n_lines - 1].text, "free 12");
+	expect("1000 newtask 11 first by 10 flags 0 cpu 0\n"
+	       "1001 process 11 parent 10 uid 0 comm: first\n"
+	       "1001 thread 11 of 11: first\n"
+	       "1100 newtask 12 other by 10 flags 0 cpu 0\n"
+	       "1101 process 12 parent 10 uid 0 comm: other\n"
+	       "1101 thread 12 of 12: other\n"
+	       "2999 free 11\n"
+	       "3000 newtask 11 second by 10 flags 0 cpu 0\n"
+	       "3001 process 11 parent 10 uid 0 comm: second\n"
+	       "3001 thread 11 of 11: second\n"
+	       "3006 free 12\n");
 }
 END_TEST
 
@@ -786,8 +813,9 @@ int main(void)
 	tcase_add_test(t, an_exec_from_a_thread_ends_the_thread);
 	tcase_add_test(t, who_loses_the_parent_is_named_as_of_before);
 	tcase_add_test(t, a_reused_pid_gets_entries_of_both_owners);
-	tcase_add_test(t, a_free_that_comes_after_the_pid_was_reused_is_left_out);
-	tcase_add_test(t, a_free_with_a_later_time_than_the_reuse_is_left_out);
+	tcase_add_test(t, a_task_whose_pid_is_reused_before_it_is_freed_ends_at_the_reuse);
+	tcase_add_test(t, a_task_of_the_start_whose_pid_is_reused_before_it_is_freed_ends);
+	tcase_add_test(t, a_free_with_a_later_time_than_the_reuse_comes_before_it);
 	tcase_add_test(t, a_task_that_the_scan_has_listed_gets_no_newtask);
 	tcase_add_test(t, who_is_found_later_was_there_from_the_start);
 	tcase_add_test(t, who_is_only_known_by_its_end_was_there_from_the_start);

@@ -220,6 +220,7 @@ START_TEST(a_reused_pid_is_another_process_at_once)
 	ck_assert_ptr_null(process_table_thread(pt, 11));
 	ck_assert_uint_eq(n_threads(10), 1);
 	ck_assert_int_eq(file_page(10, 5), -1);
+	ck_assert(process_table_thread(pt, 10)->took_over);
 
 	/* The freeing of the first comes late: it is not about the second. */
 	process_table_free_task(pt, 10, T0, T0 + 200);

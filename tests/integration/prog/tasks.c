@@ -9,16 +9,21 @@
  *   orphan      a grandchild that calls exec when its parent has ended
  *   pidns       init of a new pid namespace and a child in it
  *   names       names and arguments that are not text
+ *   reuse       a child that lives until SIGUSR1, and another that gets its pid at
+ *               once, before the kernel has freed the first
  */
+#include <errno.h>
+#include <linux/sched.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static void wait_for_input_end(void)
@@ -133,6 +138,41 @@ static int do_pidns(void)
 	return 0;
 }
 
+static int do_reuse(void)
+{
+	pid_t child;
+	struct clone_args args = { .exit_signal = SIGCHLD,
+				   .set_tid = (uintptr_t)&child,
+				   .set_tid_size = 1 };
+	sigset_t usr1;
+	pid_t second;
+	int sig;
+
+	sigemptyset(&usr1);
+	sigaddset(&usr1, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &usr1, NULL);
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		sigwait(&usr1, &sig);
+		for (clock_t end = clock() + CLOCKS_PER_SEC / 20; clock() < end;)
+			;
+		_exit(0);
+	}
+	printf("reuse %d %d\n", getpid(), child);
+	fflush(stdout);
+	waitpid(child, NULL, 0);
+	second = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (second == 0) {
+		close(0); /* its input has ended */
+		execl("/proc/self/exe", "after-reuse", "wait", (char *)NULL);
+		_exit(1);
+	}
+	if (second < 0)
+		return errno == EEXIST ? 77 : 1; /* somebody else got it */
+	return waitpid(second, NULL, 0) != second;
+}
+
 static int do_names(void)
 {
 	static char *argv[] = { "\033]0;pwned\007\xff\xfe", "wait", "a\nb", "\xe2\x80\xae", NULL };
@@ -164,6 +204,8 @@ int main(int argc, char **argv)
 		return do_pidns();
 	else if (strcmp(kind, "names") == 0)
 		return do_names();
+	else if (strcmp(kind, "reuse") == 0)
+		return do_reuse();
 	else if (strcmp(kind, "wait") != 0)
 		return 2;
 	fflush(stdout);
