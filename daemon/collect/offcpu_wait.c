@@ -15,10 +15,15 @@
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
+struct namer {
+	struct symbolizer *sym;
+	uint64_t time_ns;
+};
+
 /* "": not known. */
-static const char *name_of(struct symbolizer *sym, uint64_t ip)
+static const char *name_of(const struct namer *namer, uint64_t ip)
 {
-	const struct location *loc = symbolizer_locate_kernel(sym, ip - 1);
+	const struct location *loc = symbolizer_locate_kernel(namer->sym, ip - 1, namer->time_ns);
 
 	return loc && loc->has_symbol ? loc->function : "";
 }
@@ -32,33 +37,33 @@ static bool begins_with_any(const char *name, const char *const *prefixes, size_
 }
 
 /* Drops the frames at the top that are our own: the program, and what called it. */
-static void drop_ours(struct symbolizer *sym, struct wait_frames *f)
+static void drop_ours(const struct namer *namer, struct wait_frames *f)
 {
 	enum { MAX_OURS = 4 };
 	static const char *const callers[] = { "bpf_trace_run", "__bpf_trace_", "__traceiter_" };
 	unsigned ours = 0;
 
 	for (unsigned i = 0; i < f->n && i < MAX_OURS; i++)
-		if (begins_with_any(name_of(sym, f->ips[i]), callers, N(callers)))
+		if (begins_with_any(name_of(namer, f->ips[i]), callers, N(callers)))
 			ours = i + 1;
 	f->ips += ours;
 	f->n -= ours;
 }
 
 /* Interrupts that our counting cannot see: on their way out they are none any more. */
-static bool in_softirq(struct symbolizer *sym, const struct wait_frames *f)
+static bool in_softirq(const struct namer *namer, const struct wait_frames *f)
 {
 	static const char *const names[] = { "handle_softirqs", "__do_softirq", "__irq_exit_rcu",
 					     "irq_exit_rcu" };
 
 	for (unsigned i = 0; i < f->n; i++)
-		if (begins_with_any(name_of(sym, f->ips[i]), names, N(names)))
+		if (begins_with_any(name_of(namer, f->ips[i]), names, N(names)))
 			return true;
 	return false;
 }
 
 /* The first that does not just pass a wakeup on. */
-static const char *waking_function(struct symbolizer *sym, const struct wait_frames *f)
+static const char *waking_function(const struct namer *namer, const struct wait_frames *f)
 {
 	static const char *const passing[] = {
 		"try_to_wake_up",   "wake_up_",
@@ -69,7 +74,7 @@ static const char *waking_function(struct symbolizer *sym, const struct wait_fra
 	};
 
 	for (unsigned i = 0; i < f->n; i++) {
-		const char *name = name_of(sym, f->ips[i]);
+		const char *name = name_of(namer, f->ips[i]);
 
 		if (!name[0])
 			return NULL;
@@ -79,10 +84,10 @@ static const char *waking_function(struct symbolizer *sym, const struct wait_fra
 	return NULL;
 }
 
-static bool in_fault(struct symbolizer *sym, const struct wait_frames *f)
+static bool in_fault(const struct namer *namer, const struct wait_frames *f)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (wait_is_fault(name_of(sym, f->ips[i])))
+		if (wait_is_fault(name_of(namer, f->ips[i])))
 			return true;
 	return false;
 }
@@ -101,7 +106,7 @@ static void read_times(const struct offcpu_event *ev, uint64_t start_ns, struct 
 		w->woken_ns = w->begin_ns;
 }
 
-static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
+static void read_frames(const struct offcpu_event *ev, const struct namer *namer,
 			struct offcpu_wait *w)
 {
 	const struct offcpu_copied *rec = (const void *)ev; /* if it has copies */
@@ -116,7 +121,7 @@ static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 	w->waker_kernel = (struct wait_frames){ ips, ev->n_waker_kernel };
 	ips += ev->n_waker_kernel;
 	w->waker_user = (struct wait_frames){ ips, ev->n_waker_user };
-	drop_ours(sym, &w->waker_kernel);
+	drop_ours(namer, &w->waker_kernel);
 	if (ev->has_copy & OFFCPU_COPY_SLEEPER) {
 		w->copy = &rec->copy;
 		w->stack = rec->stacks;
@@ -130,15 +135,17 @@ static void read_frames(const struct offcpu_event *ev, struct symbolizer *sym,
 void offcpu_wait_read(const struct offcpu_event *ev, struct symbolizer *sym, uint64_t start_ns,
 		      struct offcpu_wait *ret)
 {
+	const struct namer namer = { sym, ev->hdr.time_ns };
+
 	*ret = (struct offcpu_wait){ .ev = ev, .unfinished = ev->hdr.type == OFFCPU_UNFINISHED };
 	read_times(ev, start_ns, ret);
-	read_frames(ev, sym, ret);
-	ret->in_fault = in_fault(sym, &ret->kernel);
+	read_frames(ev, &namer, ret);
+	ret->in_fault = in_fault(&namer, &ret->kernel);
 	if (!ret->was_woken)
 		return;
-	ret->function = waking_function(sym, &ret->waker_kernel);
+	ret->function = waking_function(&namer, &ret->waker_kernel);
 	if (ev->flags & OFFCPU_WOKEN_BY_IRQ)
 		ret->interrupt = "interrupt";
-	else if (ev->flags & OFFCPU_WOKEN_BY_SOFT || in_softirq(sym, &ret->waker_kernel))
+	else if (ev->flags & OFFCPU_WOKEN_BY_SOFT || in_softirq(&namer, &ret->waker_kernel))
 		ret->interrupt = "softirq";
 }

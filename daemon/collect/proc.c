@@ -4,7 +4,8 @@
  * named by.
  *
  * Three feeds go into the process table: BPF records of tasks
- * (bpf/proc.bpf.c), perf's records of mappings (proc_sideband.c), and a scan
+ * (bpf/proc.bpf.c), perf's records of mappings (proc_sideband.c; the symbolizer is
+ * told of the kernel's own code there), and a scan
  * of /proc for what was there before. drain() applies the first two in the
  * order of their time, up to the horizon: a source that is drained after this
  * one to the same horizon finds everything as it was. Only the BPF records are
@@ -30,6 +31,7 @@
 #include "process/proc_parse.h"
 #include "process/process_scan.h"
 #include "process/process_table_update.h"
+#include "symbolize/symbolizer.h"
 
 /*
  * start() scans for so long, enough for a thousand processes; the rest, and
@@ -131,15 +133,22 @@ void proc_apply(struct process_table *pt, const struct event_hdr *ev)
 		apply_task(pt, (const void *)ev);
 }
 
+static void apply_sideband_event(struct proc_source *s, const struct sideband_event *ev)
+{
+	if (ev->type == SIDEBAND_EXEC)
+		process_table_exec_maps(s->env.processes, ev->tgid, ev->time_ns);
+	else if (ev->type == SIDEBAND_MMAP)
+		process_table_mmap(s->env.processes, ev->tgid, ev->time_ns, &ev->mapping);
+	else if (ev->kernel)
+		symbolizer_kernel_change(s->env.symbolizer, ev->kernel);
+}
+
 static void apply_sideband(struct proc_source *s, uint64_t horizon_ns)
 {
 	const struct sideband_event *ev;
 
 	while (s->sideband && (ev = sideband_first(s->sideband, horizon_ns))) {
-		if (ev->type == SIDEBAND_EXEC)
-			process_table_exec_maps(s->env.processes, ev->tgid, ev->time_ns);
-		else
-			process_table_mmap(s->env.processes, ev->tgid, ev->time_ns, &ev->mapping);
+		apply_sideband_event(s, ev);
 		sideband_pop(s->sideband);
 	}
 }
@@ -341,9 +350,11 @@ static void repair(struct proc_source *s)
 		s->scan_again = true;
 	if (n_lost > s->n_lost || n_sideband)
 		process_table_reread_all(s->env.processes);
-	if (n_sideband)
+	if (n_sideband) {
+		symbolizer_kernel_missed(s->env.symbolizer);
 		log_info("proc: %llu mapping events were missed, reading all mappings again",
 			 (unsigned long long)n_sideband);
+	}
 	s->n_lost = n_lost;
 }
 
@@ -413,6 +424,7 @@ static void start_sideband(struct proc_source *s, char why[WHY_LEN])
 	if (r == 0) {
 		process_table_set_exec_pending(s->env.processes, sideband_exec_pending,
 					       s->sideband);
+		symbolizer_kernel_missed(s->env.symbolizer); /* of what was before */
 		return;
 	}
 	bpf_load_explain(r, "no names for code of new processes: perf_event_open", why, WHY_LEN);

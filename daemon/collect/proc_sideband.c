@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_sideband.c - which code is mapped where, as perf tells it. */
+/* proc_sideband.c - which code is mapped where, and what the kernel adds to itself. */
 #include "proc_sideband.h"
 
 #include <errno.h>
@@ -114,10 +114,43 @@ static bool decode_comm(const struct perf_event_header *rec, struct sideband_rec
 	return true;
 }
 
+/* The kernel's struct of PERF_RECORD_KSYMBOL, before the name. */
+struct ksymbol_head {
+	struct perf_event_header header;
+	uint64_t addr;
+	uint32_t len;
+	uint16_t ksym_type, flags;
+};
+
+static bool decode_ksymbol(const struct perf_event_header *rec, struct sideband_record *ret)
+{
+	const char *name = (const char *)rec + sizeof(struct ksymbol_head);
+	struct ksymbol_head k;
+
+	if (rec->size < sizeof(k) + sizeof(uint64_t))
+		return false;
+	memcpy(&k, rec, sizeof(k));
+	ret->type = SIDEBAND_KERNEL;
+	ret->time_ns = record_time(rec);
+	ret->kernel = (struct kernel_change){
+		.time_ns = ret->time_ns,
+		.start = k.addr,
+		.len = k.len,
+		.is_gone = k.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
+		.is_bpf = k.ksym_type == PERF_RECORD_KSYMBOL_TYPE_BPF,
+		.name = name,
+		.name_len = strnlen(name, rec->size - sizeof(k) - sizeof(uint64_t)),
+	};
+	return k.len > 0 && k.addr + k.len > k.addr && ret->kernel.name_len > 0 &&
+	       ret->kernel.name_len < KERNEL_CODE_NAME_MAX;
+}
+
 bool sideband_decode(const struct perf_event_header *rec, struct sideband_record *ret)
 {
 	bool ours = false;
 
+	if (rec->type == PERF_RECORD_KSYMBOL)
+		return decode_ksymbol(rec, ret);
 	if (rec->type == PERF_RECORD_MMAP2)
 		ours = decode_mmap2(rec, ret);
 	else if (rec->type == PERF_RECORD_COMM)
@@ -155,6 +188,39 @@ static struct sideband_event *new_pending(struct sideband *sb)
 	return &sb->pending[sb->n++];
 }
 
+/* With its name behind it; NULL: out of memory. */
+static struct kernel_change *keep_change(const struct kernel_change *change)
+{
+	struct kernel_change *kept = malloc(sizeof(*kept) + change->name_len);
+
+	if (!kept)
+		return NULL;
+	*kept = *change;
+	kept->name = memcpy(kept + 1, change->name, change->name_len);
+	return kept;
+}
+
+static void keep_record(struct sideband *sb, struct sideband_event *ev,
+			const struct sideband_record *r)
+{
+	*ev = (struct sideband_event){ .time_ns = r->time_ns,
+				       .order = sb->n_read++,
+				       .type = r->type };
+	if (r->type == SIDEBAND_KERNEL) {
+		ev->kernel = keep_change(&r->kernel);
+		sb->n_lost += !ev->kernel;
+		return;
+	}
+	ev->tgid = r->code.tgid;
+	if (r->type == SIDEBAND_MMAP) {
+		ev->mapping = (struct mapping){ .start = r->code.start,
+						.end = r->code.end,
+						.pgoff = r->pgoff };
+		ev->mapping.module =
+			module_pins_get(process_table_pins(sb->processes), &r->code, boot_ns());
+	}
+}
+
 static int on_record(const struct perf_event_header *rec, void *ctx)
 {
 	struct sideband *sb = ctx;
@@ -168,16 +234,7 @@ static int on_record(const struct perf_event_header *rec, void *ctx)
 		sb->n_lost++;
 		return 0;
 	}
-	*ev = (struct sideband_event){
-		.time_ns = r.time_ns, .order = sb->n_read++, .type = r.type, .tgid = r.code.tgid
-	};
-	if (r.type == SIDEBAND_MMAP) {
-		ev->mapping = (struct mapping){ .start = r.code.start,
-						.end = r.code.end,
-						.pgoff = r.pgoff };
-		ev->mapping.module =
-			module_pins_get(process_table_pins(sb->processes), &r.code, boot_ns());
-	}
+	keep_record(sb, ev, &r);
 	sb->sorted = false;
 	return 0;
 }
@@ -218,6 +275,7 @@ void sideband_pop(struct sideband *sb)
 
 	if (ev->mapping.module)
 		module_release(ev->mapping.module);
+	free(ev->kernel);
 }
 
 bool sideband_exec_pending(void *ctx, uint32_t tgid)
@@ -276,6 +334,7 @@ static int cpu_open(struct cpu_ring *c, int cpu)
 		.mmap2 = 1,
 		.comm = 1,
 		.comm_exec = 1,
+		.ksymbol = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_BOOTTIME,
 		/* wakeup_events counts samples, and there are none: by bytes, the first one counts.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_sideband.h - which code is mapped where, as perf tells it: one dummy
- * event and ring per CPU, merged in the order of time.
+ * proc_sideband.h - which code is mapped where, and which code the kernel adds
+ * to itself, as perf tells it: one dummy event and ring per CPU, merged in the
+ * order of time.
  *
  * When a ring is read the mapped files are opened then and there: a process may
  * live for a millisecond only. So it is read whenever sideband_poll() is called,
@@ -18,6 +19,7 @@
 
 #include "process/mappings.h"
 #include "process/module_pins.h"
+#include "symbolize/kernel_code.h"
 
 struct event_loop;
 struct process_table;
@@ -26,13 +28,15 @@ struct sideband;
 enum sideband_type {
 	SIDEBAND_EXEC = 1, /* the address space is new: comes before its first mapping */
 	SIDEBAND_MMAP,
+	SIDEBAND_KERNEL, /* of no process */
 };
 
 struct sideband_event {
 	uint64_t time_ns, order;
 	enum sideband_type type;
 	uint32_t tgid;
-	struct mapping mapping; /* its module is held */
+	struct mapping mapping;	      /* its module is held */
+	struct kernel_change *kernel; /* of SIDEBAND_KERNEL */
 };
 
 /* Fails when the events cannot be opened on any CPU. */
@@ -61,7 +65,8 @@ struct sideband_record {
 	uint64_t time_ns;
 	enum sideband_type type;
 	uint64_t pgoff;
-	struct mapped_code code; /* points into the record */
+	struct mapped_code code; /* points into the record, as the next one does */
+	struct kernel_change kernel;
 };
 
 /* False: nothing for us, or malformed. Pure. */

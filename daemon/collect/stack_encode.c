@@ -189,10 +189,27 @@ static bool same_stack(const struct known_stack *a, const struct known_stack *b)
 	       a->maps_version == b->maps_version && a->generation == b->generation;
 }
 
+/* Other code may have been at the same addresses before. */
+static uint64_t kernel_version(struct stack_encoder *e, const struct sample *s,
+			       const struct addresses *at)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < at->n_kernel; i++) {
+		uint64_t one = symbolizer_kernel_version(
+			e->symbolizer, call_site(at->kernel[i], i == 0), s->time_ns);
+
+		if (one)
+			all = hash_bytes(&one, sizeof(one), all);
+	}
+	return all;
+}
+
 /* What identifies a stack, and its id if it was written before. */
 static void recognize(struct stack_encoder *e, const struct sample *s, const struct addresses *at,
 		      struct known_stack *ret)
 {
+	uint64_t version = kernel_version(e, s, at);
 	const struct known_stack *known;
 
 	*ret = (struct known_stack){
@@ -200,7 +217,7 @@ static void recognize(struct stack_encoder *e, const struct sample *s, const str
 		.generation = trace_writer_generation(e->writer),
 	};
 	for (int i = 0; i < 2; i++) {
-		uint64_t seed = e->seeds[i] ^ s->end ^ ((uint64_t)at->n_kernel << 32);
+		uint64_t seed = e->seeds[i] ^ s->end ^ ((uint64_t)at->n_kernel << 32) ^ version;
 
 		seed = hash_bytes(at->kernel, at->n_kernel * sizeof(*at->kernel), seed);
 		seed = hash_bytes(at->user, at->n_user * sizeof(*at->user), seed);
@@ -242,7 +259,8 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 						       call_site(at->user[i], i == 0), s->time_ns));
 	for (unsigned i = at->n_kernel; i-- > 0 && ok;)
 		ok = add_location(s, symbolizer_locate_kernel(e->symbolizer,
-							      call_site(at->kernel[i], i == 0)));
+							      call_site(at->kernel[i], i == 0),
+							      s->time_ns));
 	if (ok && at->n_words && e->interpreter)
 		ok = interp_stack_new(e->interpreter, at->words, at->n_words, at->words_whole,
 				      &s->interp) == 0;

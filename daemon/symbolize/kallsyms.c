@@ -35,14 +35,15 @@ struct table {
 	struct buf text; /* the file, cut into strings; starts with an empty one */
 	struct symbol *symbols;
 	size_t n, cap;
-	uint64_t stext;
+	uint64_t stext, etext;
 	bool hidden;
 };
 
 struct kallsyms {
 	char *path;
 	struct table table;
-	uint64_t next_reload_ns, reload_interval_ns;
+	uint64_t read_ns, next_reload_ns, reload_interval_ns;
+	bool is_distrusted;
 };
 
 static void table_done(struct table *t)
@@ -144,6 +145,8 @@ static int parse_line(struct table *t, char *line, size_t *n_text)
 		return 0; /* hidden */
 	if (strcmp(name, "_stext") == 0 && !*module)
 		t->stext = start;
+	if (strcmp(name, "_etext") == 0 && !*module)
+		t->etext = start;
 	return add_symbol(t, start, name, module);
 }
 
@@ -214,6 +217,7 @@ int kallsyms_new(const char *path, uint64_t now_ns, struct kallsyms **ret)
 		return r;
 	k->reload_interval_ns = MIN_RELOAD_NS;
 	k->next_reload_ns = now_ns + FIRST_RELOAD_NS;
+	k->read_ns = now_ns;
 	k->path = strdup(path);
 	if (!k->path)
 		goto fail;
@@ -291,8 +295,10 @@ bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns)
 	struct table fresh = { 0 };
 	bool changed = false;
 
-	if (now_ns < k->next_reload_ns)
+	if (now_ns < k->next_reload_ns && !k->is_distrusted)
 		return false;
+	k->is_distrusted = false;
+	k->read_ns = now_ns;
 	if (table_load(&fresh, k->path) == 0)
 		changed = !same_symbols(&fresh, &k->table);
 	if (changed) {
@@ -308,6 +314,22 @@ bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns)
 	}
 	k->next_reload_ns = now_ns + k->reload_interval_ns;
 	return changed;
+}
+
+void kallsyms_distrust(struct kallsyms *k, uint64_t now_ns)
+{
+	if (now_ns > k->read_ns + FIRST_RELOAD_NS)
+		k->is_distrusted = true;
+}
+
+bool kallsyms_is_distrusted(const struct kallsyms *k)
+{
+	return k->is_distrusted;
+}
+
+bool kallsyms_is_core(const struct kallsyms *k, uint64_t addr)
+{
+	return k->table.stext <= addr && addr < k->table.etext;
 }
 
 uint64_t kallsyms_stext(const struct kallsyms *k)

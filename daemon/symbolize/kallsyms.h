@@ -36,9 +36,14 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
  * that is due, less and less often while it finds nothing new. True: look again.
  */
 bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns);
+/* What was there may be gone: the next reload is due, unless the table is younger than a second. */
+void kallsyms_distrust(struct kallsyms *k, uint64_t now_ns);
+bool kallsyms_is_distrusted(const struct kallsyms *k); /* until then */
 
 uint64_t kallsyms_stext(const struct kallsyms *k); /* address of _stext, or 0 */
-bool kallsyms_hidden(const struct kallsyms *k);	   /* kptr_restrict or no CAP_SYSLOG */
-size_t kallsyms_count(const struct kallsyms *k);   /* distinct addresses with a function */
+/* In the kernel's own text, where nothing comes and goes? */
+bool kallsyms_is_core(const struct kallsyms *k, uint64_t addr);
+bool kallsyms_hidden(const struct kallsyms *k);	 /* kptr_restrict or no CAP_SYSLOG */
+size_t kallsyms_count(const struct kallsyms *k); /* distinct addresses with a function */
 
 #endif

@@ -3,9 +3,9 @@
  * symbolizer.c - from an address to a name, off the hot path.
  *
  * Locations live in location_store.c, files in modules.c, the worker behind
- * files_client.c, the kernel's symbols in kallsyms.c. Here is what joins them:
- * the queue of locations that wait for the worker's answer. Where the symbols of
- * a stripped file are is found out before (symbolizer_debug.c).
+ * files_client.c, the kernel's functions in symbolizer_kernel.c. Here is what
+ * joins them: the queue of locations that wait for the worker's answer. Where the
+ * symbols of a stripped file are is found out before (symbolizer_debug.c).
  */
 #include "symbolizer.h"
 
@@ -25,8 +25,6 @@
 #include "base/text.h"
 #include "symbolizer_impl.h"
 
-#define KALLSYMS_PATH "/proc/kallsyms"
-
 /*
  * About 200 bytes each, so 50 MB. A busy machine shows some ten thousand places
  * in a minute.
@@ -38,9 +36,6 @@
 
 #define MAX_BASENAME 255 /* bytes, NAME_MAX */
 #define MAX_VDSO     (64u << 10)
-
-/* An address without a name is asked for again after this: kallsyms may have grown. */
-#define RECENT_NS (60 * NS_PER_SEC)
 
 static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
 		    struct files_reply *reply);
@@ -68,6 +63,8 @@ int symbolizer_new(struct symbolizer **ret)
 	if (r == 0)
 		r = location_store_new(on_location_gone, sym, &sym->locations);
 	if (r == 0)
+		r = kernel_code_new(&sym->kernel_code);
+	if (r == 0)
 		r = files_client_new(FILES_WORKER_SYMBOLS, on_done, sym, &sym->client);
 	if (r < 0)
 		goto fail;
@@ -83,23 +80,10 @@ fail:
 	return r;
 }
 
-static void load_kallsyms(struct symbolizer *sym)
-{
-	int r;
-
-	if (sym->kallsyms_tried)
-		return;
-	sym->kallsyms_tried = true;
-	r = kallsyms_new(KALLSYMS_PATH, boot_ns(), &sym->kallsyms);
-	if (r < 0)
-		log_warn("symbols: cannot read %s: %s; functions of the kernel stay without names",
-			 KALLSYMS_PATH, strerror(-r));
-}
-
 int symbolizer_start(struct symbolizer *sym, struct event_loop *loop)
 {
 	sym->loop = loop;
-	load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
+	symbolizer_load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
 	return files_client_start(sym->client, loop);
 }
 
@@ -519,79 +503,6 @@ struct location *symbolizer_locate_line(struct symbolizer *sym, struct module *m
 	return &e->pub;
 }
 
-static void forget_recent(struct symbolizer *sym)
-{
-	for (size_t i = 0; i < RECENT_KERNEL; i++) {
-		if (sym->recent[i].loc)
-			location_release(sym->recent[i].loc);
-		sym->recent[i].loc = NULL;
-	}
-	sym->recent_ns = boot_ns();
-}
-
-static bool find_kernel_symbol(struct symbolizer *sym, uint64_t addr, struct kallsyms_symbol *ret)
-{
-	load_kallsyms(sym);
-	if (!sym->kallsyms)
-		return false;
-	if (kallsyms_find(sym->kallsyms, addr, ret))
-		return true;
-	if (!kallsyms_reload(sym->kallsyms, boot_ns()))
-		return false;
-	forget_recent(sym);
-	return kallsyms_find(sym->kallsyms, addr, ret);
-}
-
-/* One location for each function: where in it does not matter to anybody yet. */
-static struct location *locate_kernel(struct symbolizer *sym, uint64_t addr)
-{
-	struct kallsyms_symbol s = { 0 };
-	struct code_module *m = sym->kernel;
-	struct location_entry *e;
-	uint64_t key = 0, stext;
-	bool found = find_kernel_symbol(sym, addr, &s);
-
-	if (found && *s.module)
-		m = modules_by_name(sym->modules, MODULE_KERNEL, s.module);
-	if (!m)
-		return NULL;
-	if (found) /* after a reload there may be another function at this address */
-		key = hash_bytes(s.name, strlen(s.name), s.start) | 1;
-	e = location_store_get(sym->locations, &m->pub, key);
-	if (e)
-		return &e->pub;
-	e = location_store_add(sym->locations, &m->pub, key, LOCATION_KERNEL);
-	if (!e)
-		return NULL;
-	m->n_locations++;
-	if (!found) {
-		location_set_text(e, 0, "[kernel]");
-		return &e->pub;
-	}
-	stext = kallsyms_stext(sym->kallsyms);
-	location_set_symbol(e, stext && s.start >= stext ? s.start - stext : 0, key, s.name,
-			    strlen(s.name));
-	return &e->pub;
-}
-
-struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr)
-{
-	size_t i = (addr ^ addr >> 12) & (RECENT_KERNEL - 1);
-	struct location *loc;
-
-	if (sym->recent[i].loc && sym->recent[i].addr == addr)
-		return sym->recent[i].loc;
-	loc = locate_kernel(sym, addr);
-	if (!loc)
-		return NULL;
-	location_hold(loc);
-	if (sym->recent[i].loc)
-		location_release(sym->recent[i].loc);
-	sym->recent[i].addr = addr;
-	sym->recent[i].loc = loc;
-	return loc;
-}
-
 /* ---- housekeeping ---- */
 
 void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
@@ -603,8 +514,7 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 	if (sym->jit_client)
 		files_client_collect(sym->jit_client, now_ns);
 	symbolizer_ask(sym);
-	if (now_ns > sym->recent_ns + RECENT_NS)
-		forget_recent(sym);
+	symbolizer_kernel_collect(sym, now_ns);
 	crowded = modules_collect(sym->modules, now_ns);
 	location_store_trim(sym->locations, crowded ? 0 : MAX_UNUSED_LOCATIONS);
 }
@@ -632,6 +542,7 @@ void symbolizer_free(struct symbolizer *sym)
 	location_store_free(sym->locations);
 	modules_free(sym->modules);
 	kallsyms_free(sym->kallsyms);
+	kernel_code_free(sym->kernel_code);
 	debug_files_free(sym->debug_files);
 	free(sym);
 }

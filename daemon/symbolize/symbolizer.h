@@ -109,8 +109,18 @@ struct location *symbolizer_locate(struct symbolizer *sym, struct module *module
 struct location *symbolizer_locate_line(struct symbolizer *sym, struct module *module,
 					uint32_t code, const char *name, const char *file,
 					uint32_t line);
-/* Kernel text, ready at once. "[kernel]" when kallsyms hides addresses. */
-struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr);
+/*
+ * Kernel text as it was at `time_ns`, ready at once. "[kernel]" when kallsyms hides
+ * addresses.
+ */
+struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr, uint64_t time_ns);
+/* Tells apart times at which something else was at this address; 0: nothing ever is. */
+uint64_t symbolizer_kernel_version(struct symbolizer *sym, uint64_t addr, uint64_t time_ns);
+/* Kernel code has come or gone; in the order of time (kernel_code.h). */
+struct kernel_change;
+void symbolizer_kernel_change(struct symbolizer *sym, const struct kernel_change *change);
+/* From here on all changes are told; or again, after some were missed. */
+void symbolizer_kernel_missed(struct symbolizer *sym);
 
 /*
  * Generated code, ready at once: a function, or a line of one, under its name.

@@ -2,8 +2,8 @@
 /*
  * symbolizer_impl.h - the insides of the symbolizer, shared by symbolizer.c
  * (locations and their names), symbolizer_debug.c (where the names of stripped
- * files are), symbolizer_lines.c (source lines) and symbolizer_generated.c (code
- * that processes generate).
+ * files are), symbolizer_lines.c (source lines), symbolizer_generated.c (code
+ * that processes generate) and symbolizer_kernel.c (the kernel's functions).
  */
 #ifndef SYMBOLIZER_IMPL_H
 #define SYMBOLIZER_IMPL_H
@@ -12,6 +12,7 @@
 #include "debug_files.h"
 #include "files_client.h"
 #include "kallsyms.h"
+#include "kernel_code.h"
 #include "location_store.h"
 #include "modules.h"
 #include "symbolizer.h"
@@ -32,11 +33,13 @@ struct symbolizer {
 
 	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
 	bool kallsyms_tried;
+	uint64_t n_kallsyms; /* how often it has changed */
+	struct kernel_code *kernel_code;
 	struct code_module *kernel, *vdso;
 
 	/* Kernel addresses asked for lately; each location is held. */
 	struct {
-		uint64_t addr;
+		uint64_t addr, version;
 		struct location *loc;
 	} recent[RECENT_KERNEL];
 	uint64_t recent_ns; /* of the last time it was emptied */
@@ -79,6 +82,10 @@ void symbolizer_debug_done(struct symbolizer *sym, struct question *q, enum file
 int symbolizer_open_debug(const struct symbolizer *sym, const struct code_module *m);
 /* The file that the one with the DWARF shares with others, or -1; the same. */
 int symbolizer_open_alt(const struct symbolizer *sym, const struct code_module *m);
+
+/* symbolizer_kernel.c: at the first call; about once a second. */
+void symbolizer_load_kallsyms(struct symbolizer *sym);
+void symbolizer_kernel_collect(struct symbolizer *sym, uint64_t now_ns);
 
 /* symbolizer_lines.c: about once a second; and at the end. */
 void symbolizer_lines_collect(struct symbolizer *sym, uint64_t now_ns);

@@ -12,6 +12,8 @@
 #include "collect/proc_sideband.h"
 #include "proc_events.h"
 #include "process/process_table_update.h"
+#include "symbolize/kallsyms.h"
+#include "symbolize/kernel_code.h"
 #include "trace_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -144,7 +146,18 @@ static void raw_record(struct process_table *pt, struct recording *rec, struct i
 	free(ev);
 }
 
-static void sideband_record(struct process_table *pt, struct input *in)
+static void ask_kernel_code(const struct kernel_code *kc, uint64_t addr, uint64_t time_ns)
+{
+	struct kallsyms_symbol s;
+
+	if (kernel_code_find(kc, addr, time_ns, &s) &&
+	    (s.start > addr || strlen(s.name) >= KERNEL_CODE_NAME_MAX))
+		__builtin_trap();
+	if (kernel_code_find_gone(kc, addr, time_ns, &s) && s.start > addr)
+		__builtin_trap();
+}
+
+static void sideband_record(struct process_table *pt, struct kernel_code *kc, struct input *in)
 {
 	struct perf_event_header head, *rec;
 	struct sideband_record r;
@@ -157,7 +170,12 @@ static void sideband_record(struct process_table *pt, struct input *in)
 		return;
 	take(in, rec, head.size);
 	*rec = head;
-	if (sideband_decode(rec, &r)) {
+	if (sideband_decode(rec, &r) && r.type == SIDEBAND_KERNEL) {
+		r.kernel.start %= 4096; /* few places, so that they meet */
+		r.kernel.len = 1 + r.kernel.len % 256;
+		(void)kernel_code_change(kc, &r.kernel);
+		ask_kernel_code(kc, r.kernel.start + r.kernel.len / 2, r.time_ns);
+	} else if (sideband_decode(rec, &r)) {
 		for (size_t i = 0; i < r.code.name_len; i++)
 			if (r.code.name[i] == '\0')
 				__builtin_trap();
@@ -196,12 +214,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, size };
 	struct recording rec[2] = { { 0 } };
 	struct process_table *pt;
+	struct kernel_code *kc;
 	struct module *module;
 	uint64_t offset;
 	uint32_t root = 1;
 	uint8_t what;
 
-	if (process_table_new(NULL, &pt) < 0 || process_table_set_proc(pt, "/proc/self/fd") < 0)
+	if (kernel_code_new(&kc) < 0 || process_table_new(NULL, &pt) < 0 ||
+	    process_table_set_proc(pt, "/proc/self/fd") < 0)
 		abort();
 	begin(&rec[0], pt, 0);
 	while (in.left) {
@@ -217,13 +237,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			exec_record(pt, rec, &in);
 			break;
 		case 6:
-			sideband_record(pt, &in);
+			sideband_record(pt, kc, &in);
 			break;
 		case 7:
 			seen(pt, &in);
 			break;
 		case 8:
 			process_table_collect(pt, what % 2 ? UINT64_MAX : 0);
+			kernel_code_collect(kc, what % 2 ? UINT64_MAX : 0);
 			break;
 		case 9:
 			process_table_scan_end(pt, what * 7);
@@ -246,5 +267,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	end(&rec[0]);
 	end(&rec[1]);
 	process_table_free(pt);
+	kernel_code_free(kc);
 	return 0;
 }

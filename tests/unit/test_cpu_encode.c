@@ -14,6 +14,7 @@
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
+#include "symbolize/kernel_code.h"
 #include "symbolize/symbolizer.h"
 #include "trace_meta.h"
 #include "written_trace.h"
@@ -186,6 +187,49 @@ START_TEST(a_sample_says_who_where_and_how_much)
 	ck_assert_uint_eq(pkt->interned_data->stack_sample_execution_contexts[0]->cpu, 1);
 	ck_assert_int_eq(pkt->interned_data->stack_sample_execution_contexts[0]->mode, 2);
 	ck_assert_int_eq(sample(1)->interned_data->stack_sample_execution_contexts[0]->mode, 1);
+	written_assert_good(&w);
+}
+END_TEST
+
+/* A stack that is known by its addresses is so only while the same code is there. */
+START_TEST(kernel_code_has_the_name_of_its_time)
+{
+	/* No kernel has text of its own so low. */
+	const uint64_t addr = 0xffff900000001000ull;
+	static const char *const names[] = { "bpf_prog_one", "bpf_prog_two" };
+	struct kernel_change change = { .start = addr, .len = 64, .is_bpf = true };
+	struct cpu_sample_event ev = a_sample(0, 1, 0);
+	static const uint64_t times[] = { 10, 10, 30, 30 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		change.name = names[i];
+		change.name_len = strlen(names[i]);
+		change.time_ns = t0 + 20 * i;
+		change.is_gone = false;
+		symbolizer_kernel_change(symbolizer, &change);
+		change.time_ns = t0 + 20 * i + 15;
+		change.is_gone = true;
+		symbolizer_kernel_change(symbolizer, &change);
+	}
+	ev.ips[0] = addr + 8;
+	for (unsigned i = 0; i < 4; i++) {
+		ev.hdr.time_ns = t0 + times[i];
+		encode(&ev);
+	}
+	flush(40, true);
+	ck_assert_uint_eq(n_samples(), 4);
+	for (unsigned i = 0; i < 2; i++) {
+		const TracePacket *first = sample(2 * i);
+
+		ck_assert_uint_eq(first->interned_data->n_function_names, 1);
+		ck_assert_mem_eq(first->interned_data->function_names[0]->str.data, names[i],
+				 strlen(names[i]));
+		/* The second of each is known. */
+		ck_assert_uint_eq(sample(2 * i + 1)->stack_sample->callstack_iid,
+				  first->stack_sample->callstack_iid);
+	}
+	ck_assert_uint_ne(sample(0)->stack_sample->callstack_iid,
+			  sample(2)->stack_sample->callstack_iid);
 	written_assert_good(&w);
 }
 END_TEST
@@ -649,6 +693,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_sample_says_who_where_and_how_much);
+	tcase_add_test(tc, kernel_code_has_the_name_of_its_time);
 	tcase_add_test(tc, a_stack_is_written_from_the_far_end);
 	tcase_add_test(tc, python_frames_are_between_the_native_and_the_kernels);
 	tcase_add_test(tc, python_frames_that_were_not_walked_are_said_to_be_missing);

@@ -247,6 +247,47 @@ START_TEST(a_reload_that_finds_nothing_new_makes_the_next_one_later)
 }
 END_TEST
 
+START_TEST(a_table_that_is_not_trusted_is_read_at_the_next_chance)
+{
+	struct kallsyms *k = load("ffffffffc0500000 t old_function\t[old]\n");
+
+	write_file("ffffffffc0500000 t new_function\t[new]\n");
+	/* It is too young to be wrong. */
+	kallsyms_distrust(k, AT + NS_PER_SEC / 2);
+	ck_assert(!kallsyms_is_distrusted(k));
+	ck_assert(!kallsyms_reload(k, AT + NS_PER_SEC / 2));
+	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC));
+	/* The next one would be five seconds away. */
+	write_file("ffffffffc0500000 t newer_function\t[new]\n");
+	kallsyms_distrust(k, AT + 3 * NS_PER_SEC);
+	ck_assert(kallsyms_is_distrusted(k));
+	ck_assert(kallsyms_reload(k, AT + 3 * NS_PER_SEC));
+	ck_assert(!kallsyms_is_distrusted(k));
+	check_symbol(k, 0xffffffffc0500000ull, "newer_function", "[new]", 0xffffffffc0500000ull);
+	kallsyms_free(k);
+}
+END_TEST
+
+START_TEST(the_kernels_own_text_has_an_end)
+{
+	struct kallsyms *k = load("ffffffff81000000 T _stext\n"
+				  "ffffffff81000100 t middle\n"
+				  "ffffffff81000200 T _etext\n"
+				  "ffffffffc0500000 T _etext\t[module]\n");
+
+	ck_assert(!kallsyms_is_core(k, 0xffffffff80ffffffull));
+	ck_assert(kallsyms_is_core(k, 0xffffffff81000000ull));
+	ck_assert(kallsyms_is_core(k, 0xffffffff810001ffull));
+	ck_assert(!kallsyms_is_core(k, 0xffffffff81000200ull));
+	ck_assert(!kallsyms_is_core(k, 0xffffffffc0500000ull));
+	kallsyms_free(k);
+	/* Where it is not known, none of it is for good. */
+	k = load("ffffffff81000000 T _stext\n");
+	ck_assert(!kallsyms_is_core(k, 0xffffffff81000000ull));
+	kallsyms_free(k);
+}
+END_TEST
+
 START_TEST(a_file_that_vanished_leaves_the_table_as_it_was)
 {
 	struct kallsyms *k = load(text);
@@ -295,6 +336,8 @@ int main(void)
 	tcase_add_test(tc, a_module_that_was_loaded_later_is_found_after_a_reload);
 	tcase_add_test(tc, another_function_at_the_same_address_is_noticed);
 	tcase_add_test(tc, a_reload_that_finds_nothing_new_makes_the_next_one_later);
+	tcase_add_test(tc, a_table_that_is_not_trusted_is_read_at_the_next_chance);
+	tcase_add_test(tc, the_kernels_own_text_has_an_end);
 	tcase_add_test(tc, a_file_that_vanished_leaves_the_table_as_it_was);
 	tcase_add_test(tc, the_kernel_that_runs_has_functions_or_hides_them);
 	suite_add_tcase(s, tc);

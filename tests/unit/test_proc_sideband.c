@@ -29,6 +29,26 @@ struct comm {
 	uint64_t time;
 };
 
+struct ksymbol {
+	struct perf_event_header header;
+	uint64_t addr;
+	uint32_t len;
+	uint16_t type, flags;
+	char name[24];
+	uint64_t time;
+};
+
+static struct ksymbol a_program(void)
+{
+	return (struct ksymbol){ .header = { .type = PERF_RECORD_KSYMBOL,
+					     .size = sizeof(struct ksymbol) },
+				 .addr = 0xffffffffc0001000,
+				 .len = 0x40,
+				 .type = PERF_RECORD_KSYMBOL_TYPE_BPF,
+				 .name = "bpf_prog_1234_name",
+				 .time = TIME };
+}
+
 static struct mmap2 a_mapping(void)
 {
 	return (struct mmap2){ .header = { .type = PERF_RECORD_MMAP2,
@@ -105,6 +125,43 @@ START_TEST(an_exec_is_decoded_and_a_mere_rename_is_not)
 }
 END_TEST
 
+START_TEST(code_of_the_kernel_comes_and_goes)
+{
+	struct ksymbol k = a_program();
+	struct sideband_record r;
+
+	ck_assert(sideband_decode(&k.header, &r));
+	ck_assert_int_eq(r.type, SIDEBAND_KERNEL);
+	ck_assert_uint_eq(r.time_ns, TIME);
+	ck_assert_uint_eq(r.kernel.time_ns, TIME);
+	ck_assert_uint_eq(r.kernel.start, 0xffffffffc0001000);
+	ck_assert_uint_eq(r.kernel.len, 0x40);
+	ck_assert(r.kernel.is_bpf && !r.kernel.is_gone);
+	ck_assert_uint_eq(r.kernel.name_len, strlen("bpf_prog_1234_name"));
+	ck_assert_mem_eq(r.kernel.name, "bpf_prog_1234_name", r.kernel.name_len);
+	k.type = PERF_RECORD_KSYMBOL_TYPE_OOL;
+	k.flags = PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	ck_assert(sideband_decode(&k.header, &r));
+	ck_assert(!r.kernel.is_bpf && r.kernel.is_gone);
+}
+END_TEST
+
+START_TEST(code_without_a_name_or_an_extent_is_refused)
+{
+	struct ksymbol k = a_program();
+	struct sideband_record r;
+
+	k.len = 0;
+	ck_assert(!sideband_decode(&k.header, &r));
+	k = a_program();
+	k.addr = UINT64_MAX - 8; /* and on from zero */
+	ck_assert(!sideband_decode(&k.header, &r));
+	k = a_program();
+	k.name[0] = '\0';
+	ck_assert(!sideband_decode(&k.header, &r));
+}
+END_TEST
+
 START_TEST(what_is_not_for_us_is_refused)
 {
 	struct sideband_record r;
@@ -136,7 +193,9 @@ START_TEST(a_record_of_any_size_is_survived)
 {
 	const struct mmap2 m = a_mapping();
 	const struct comm c = an_exec();
-	const struct perf_event_header *whole = _i ? &c.header : &m.header;
+	const struct ksymbol k = a_program();
+	const struct perf_event_header *all[] = { &m.header, &c.header, &k.header };
+	const struct perf_event_header *whole = all[_i];
 
 	for (uint16_t size = sizeof(*whole); size <= whole->size; size++) {
 		struct perf_event_header *rec = malloc(size);
@@ -147,6 +206,8 @@ START_TEST(a_record_of_any_size_is_survived)
 		if (sideband_decode(rec, &r) && r.type == SIDEBAND_MMAP) {
 			ck_assert_uint_ge(size, 72 + 8);
 			ck_assert_uint_le(r.code.name_len, size - 72u - 8u);
+		} else if (whole->type == PERF_RECORD_KSYMBOL && sideband_decode(rec, &r)) {
+			ck_assert_uint_le(r.kernel.name_len, size - 24u - 8u);
 		}
 		free(rec);
 	}
@@ -164,8 +225,10 @@ int main(void)
 	tcase_add_test(t, a_mapping_is_decoded);
 	tcase_add_test(t, a_name_without_its_nul_ends_with_the_record);
 	tcase_add_test(t, an_exec_is_decoded_and_a_mere_rename_is_not);
+	tcase_add_test(t, code_of_the_kernel_comes_and_goes);
+	tcase_add_test(t, code_without_a_name_or_an_extent_is_refused);
 	tcase_add_test(t, what_is_not_for_us_is_refused);
-	tcase_add_loop_test(t, a_record_of_any_size_is_survived, 0, 2);
+	tcase_add_loop_test(t, a_record_of_any_size_is_survived, 0, 3);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);

@@ -1176,7 +1176,7 @@ START_TEST(kernel_code_has_names_at_once_or_reads_kernel)
 	ck_assert_int_eq(kallsyms_new("/proc/kallsyms", now, &k), 0);
 	stext = kallsyms_stext(k);
 	if (kallsyms_hidden(k)) {
-		loc = symbolizer_locate_kernel(sym, 0xffffffff81000000ull);
+		loc = symbolizer_locate_kernel(sym, 0xffffffff81000000ull, now);
 		ck_assert_str_eq(loc->function, "[kernel]");
 		ck_assert(!loc->has_symbol);
 		symbolizer_stats(sym, &st);
@@ -1185,7 +1185,7 @@ START_TEST(kernel_code_has_names_at_once_or_reads_kernel)
 		return;
 	}
 	ck_assert(kallsyms_find(k, stext + 0x10000, &s));
-	loc = symbolizer_locate_kernel(sym, s.start);
+	loc = symbolizer_locate_kernel(sym, s.start, now);
 	ck_assert_ptr_nonnull(loc);
 	ck_assert(loc->ready && loc->has_symbol);
 	ck_assert_str_eq(loc->function, s.name);
@@ -1193,7 +1193,7 @@ START_TEST(kernel_code_has_names_at_once_or_reads_kernel)
 	ck_assert_uint_eq(loc->module->build_id_len, 0);
 	ck_assert_uint_eq(loc->rel_pc, s.start - stext);
 	ck_assert_uint_eq(loc->kind, LOCATION_KERNEL);
-	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, stext + 0x10000), loc);
+	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, stext + 0x10000, now), loc);
 	symbolizer_stats(sym, &st);
 	ck_assert(!st.kernel_hidden);
 	kallsyms_free(k);
@@ -1202,13 +1202,13 @@ END_TEST
 
 START_TEST(an_unknown_kernel_address_reads_kernel)
 {
-	struct location *loc = symbolizer_locate_kernel(sym, 0xffff000000001000ull);
+	struct location *loc = symbolizer_locate_kernel(sym, 0xffff000000001000ull, now);
 
 	ck_assert_ptr_nonnull(loc);
 	ck_assert(loc->ready && !loc->has_symbol);
 	ck_assert_str_eq(loc->function, "[kernel]");
 	ck_assert_uint_eq(loc->kind, LOCATION_KERNEL);
-	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, 0x1000), loc);
+	ck_assert_ptr_eq(symbolizer_locate_kernel(sym, 0x1000, now), loc);
 }
 END_TEST
 
@@ -1528,7 +1528,7 @@ START_TEST(without_dwarf_there_is_nothing_to_ask)
 	start();
 	n = locate_outer(library(), locs);
 	ck_assert(!locs[0]->has_lines);
-	locs[0] = symbolizer_locate_kernel(sym, 1);
+	locs[0] = symbolizer_locate_kernel(sym, 1, now);
 	ask_lines(locs, n, &told);
 	ck_assert(lines_query_done(told.query));
 	ck_assert_uint_eq(told.n, 0);

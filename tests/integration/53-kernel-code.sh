@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Kernel code that comes and goes has the name that it had when it ran: BPF
+# programs at one and the same place, one after the other.
+. "$(dirname "$0")/lib.sh"
+
+prog=$O/tests/integration/prog/bpf_names
+"$prog" 1 probe >"$T/probe" 2>&1 || skip "BPF programs cannot be run here: $(cat "$T/probe")"
+grep -q ' 0x[^0]' "$T/probe" || skip "where BPF programs are is not told here (no JIT)"
+
+start_tracerd
+
+record() { # NAME...: while programs of these names run, one after the other
+	tracectl record -q -f -s cpu -o "$T/trace" -- "$prog" 300 "$@" >"$T/runs" || [ $? = 3 ]
+}
+
+# Samples in a program carry its name, and no stack of the process has a hole where
+# the kernel has made code. Names of others of our time are others' business.
+each_in_its_time() {
+	"$O/tests/tools/tracedump" "$T/trace" | grep -a ';bpf_test_run' >"$T/samples"
+	awk -F'\t' '
+		FNR == NR { split($0, run, " "); begin[run[1]] = run[2]; end[run[1]] = run[3]; next }
+		/;\[kernel\]/ { print "without a name: " $8; bad = 1 }
+		{
+			n = split($8, frames, ";")
+			for (i = 1; i <= n; i++) {
+				name = frames[i]
+				if (name !~ /^bpf_prog_[0-9a-f]*_ksym_/)
+					continue
+				sub(/^bpf_prog_[0-9a-f]*_/, "", name)
+				seen[name]++
+				if (!(name in begin) || $1 < begin[name] || $1 > end[name]) {
+					print name " at " $1; bad = 1
+				}
+			}
+		}
+		END {
+			for (name in begin) {
+				print name ": " seen[name] + 0 " samples"
+				if (!seen[name])
+					bad = 1
+			}
+			exit bad
+		}' "$T/runs" "$T/samples"
+}
+
+check "programs are recorded" record ksym_a ksym_b ksym_c
+check "the trace is good" "$O/tracectl" check "$T/trace"
+check "each has its name, in its time" each_in_its_time
+# What the daemon knew of the place is of yesterday.
+"$prog" 1 ksym_nobody_looks >/dev/null
+check "others are recorded" record ksym_d ksym_e
+check "each of them has its name" each_in_its_time
+
+# It was there before the recording, and goes while it is recorded.
+sessions_are() {
+	tracectl status --json | grep -q "\"sessions\":\[$1"
+}
+"$prog" 100000 ksym_before >"$T/runs" &
+before=$!
+lib_pids+=($before)
+"$O/tracectl" --socket "$SOCKET" record -q -f -s cpu -o "$T/trace" &
+recorder=$!
+lib_pids+=($recorder)
+wait_for 60 sessions_are '{' || fail "the recording starts"
+sleep 2
+kill $before
+wait $before
+kill -INT $recorder
+wait $recorder
+check "the trace is good" "$O/tracectl" check "$T/trace"
+check "one that was there before has its name" each_in_its_time
