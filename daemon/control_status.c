@@ -149,6 +149,7 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 {
 	struct process_table_stats processes;
 	pid_t workers[] = { symbolizer_worker_pid(env->symbolizer),
+			    symbolizer_second_worker_pid(env->symbolizer),
 			    unwinder_worker_pid(env->unwinder),
 			    symbolizer_jit_worker_pid(env->symbolizer),
 			    symbolizer_lines_worker_pid(env->symbolizer) };

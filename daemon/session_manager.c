@@ -125,6 +125,7 @@ static void update_own(struct session_manager *m)
 {
 	uint32_t own[EVENT_MAX_OWN] = { (uint32_t)getpid() };
 	pid_t workers[] = { symbolizer_worker_pid(m->env.symbolizer),
+			    symbolizer_second_worker_pid(m->env.symbolizer),
 			    unwinder_worker_pid(m->env.unwinder),
 			    symbolizer_jit_worker_pid(m->env.symbolizer),
 			    symbolizer_lines_worker_pid(m->env.symbolizer) };

@@ -85,6 +85,7 @@ int session_write_clocks(struct session *s, uint64_t now_ns)
 static void read_cost(const struct session *s, struct cost *ret)
 {
 	pid_t workers[] = { symbolizer_worker_pid(s->env.symbolizer),
+			    symbolizer_second_worker_pid(s->env.symbolizer),
 			    unwinder_worker_pid(s->env.unwinder),
 			    symbolizer_jit_worker_pid(s->env.symbolizer),
 			    symbolizer_lines_worker_pid(s->env.symbolizer) };

@@ -85,6 +85,7 @@ struct files_client {
 	uint64_t now_ns, second_ns;
 	uint64_t age_ns; /* of the oldest request sent, or of the start */
 	uint32_t age_seq;
+	uint64_t busy_since_ns; /* the oldest request is the oldest */
 
 	unsigned n_failed_starts;
 	unsigned restarts_left;
@@ -135,7 +136,10 @@ static void kill_worker(struct files_client *c)
 static void finish(struct files_client *c, struct files_batch *b, enum files_result result,
 		   struct files_reply *reply)
 {
-	c->done(c->ctx, b, result, reply);
+	if (b->is_recalled)
+		free(b);
+	else
+		c->done(c->ctx, b, result, reply);
 }
 
 static struct files_batch *take_sent(struct files_client *c)
@@ -145,6 +149,7 @@ static struct files_batch *take_sent(struct files_client *c)
 	if (b) {
 		TAILQ_REMOVE(&c->sent, b, link);
 		c->n_sent--;
+		c->busy_since_ns = boot_ns();
 	}
 	return b;
 }
@@ -155,8 +160,12 @@ static void send_again(struct files_client *c)
 
 	while ((b = TAILQ_LAST(&c->sent, batches))) {
 		TAILQ_REMOVE(&c->sent, b, link);
-		TAILQ_INSERT_HEAD(&c->waiting, b, link);
 		c->n_sent--;
+		if (b->is_recalled) {
+			free(b);
+			continue;
+		}
+		TAILQ_INSERT_HEAD(&c->waiting, b, link);
 		c->n_waiting++;
 	}
 }
@@ -393,6 +402,8 @@ static void send_waiting(struct files_client *c)
 	       (b = TAILQ_FIRST(&c->waiting)) && send_batch(c, b) == 0) {
 		TAILQ_REMOVE(&c->waiting, b, link);
 		c->n_waiting--;
+		if (c->n_sent == 0)
+			c->busy_since_ns = boot_ns();
 		TAILQ_INSERT_TAIL(&c->sent, b, link);
 		c->n_sent++;
 	}
@@ -554,6 +565,86 @@ bool files_client_busy(const struct files_client *c)
 	return c->n_sent + c->n_waiting >= MAX_SENT;
 }
 
+uint64_t files_client_busy_since(const struct files_client *c)
+{
+	return c->n_sent ? c->busy_since_ns : 0;
+}
+
+bool files_client_ready(const struct files_client *c)
+{
+	return c->is_ready && !c->is_killed;
+}
+
+void files_client_poll(struct files_client *c)
+{
+	if (c->loop && c->pid)
+		(void)read_answers(c);
+}
+
+static bool has(const struct batches *list, uint64_t file_id)
+{
+	const struct files_batch *b;
+
+	TAILQ_FOREACH(b, list, link)
+	{
+		if (b->file_id == file_id && !b->is_recalled)
+			return true;
+	}
+	return false;
+}
+
+bool files_client_has(const struct files_client *c, uint64_t file_id)
+{
+	return has(&c->sent, file_id) || has(&c->waiting, file_id);
+}
+
+/* What the worker will answer in its place, in the eyes of answers(). NULL: out of memory. */
+static struct files_batch *stand_in(const struct files_batch *b)
+{
+	struct files_batch *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->file_id = b->file_id;
+	s->kind = b->kind;
+	s->fd = s->second_fd = -1;
+	s->n = b->n;
+	s->seq = b->seq;
+	s->is_recalled = true;
+	return s;
+}
+
+void files_client_recall(struct files_client *c, files_recall_fn *fn, void *ctx)
+{
+	const struct files_batch *oldest = TAILQ_FIRST(&c->sent);
+	struct batches recalled = TAILQ_HEAD_INITIALIZER(recalled);
+	struct files_batch *b, *next, *s;
+
+	for (b = oldest ? TAILQ_NEXT(oldest, link) : NULL; b; b = next) {
+		next = TAILQ_NEXT(b, link);
+		if (b->is_recalled || b->file_id == oldest->file_id || b->fd < 0)
+			continue;
+		s = stand_in(b);
+		if (!s)
+			continue;
+		TAILQ_INSERT_BEFORE(b, s, link);
+		TAILQ_REMOVE(&c->sent, b, link);
+		TAILQ_INSERT_TAIL(&recalled, b, link);
+	}
+	for (b = oldest ? TAILQ_FIRST(&c->waiting) : NULL; b; b = next) {
+		next = TAILQ_NEXT(b, link);
+		if (b->file_id == oldest->file_id || b->fd < 0)
+			continue;
+		TAILQ_REMOVE(&c->waiting, b, link);
+		c->n_waiting--;
+		TAILQ_INSERT_TAIL(&recalled, b, link);
+	}
+	while ((b = TAILQ_FIRST(&recalled))) {
+		TAILQ_REMOVE(&recalled, b, link);
+		fn(ctx, b);
+	}
+}
+
 static void abandon(struct files_client *c)
 {
 	for (size_t i = 0; i < MAX_ORPHANS; i++) {
@@ -607,8 +698,7 @@ void files_client_collect(struct files_client *c, uint64_t now_ns)
 		c->second_ns = 0;
 		c->restarts_left += c->restarts_left < MAX_RESTARTS;
 	}
-	if (c->loop && c->pid)
-		(void)read_answers(c); /* before it is called slow because we were */
+	files_client_poll(c); /* before it is called slow because we were */
 	check_progress(c, step_ns);
 
 	if (c->gave_up && now_ns >= c->retry_ns) {

@@ -34,7 +34,9 @@ struct files_batch {
 	};
 	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;
-	uint32_t seq; /* the client's */
+	/* the client's: */
+	uint32_t seq;
+	bool is_recalled; /* stands for one that is somewhere else now */
 };
 
 enum files_result {
@@ -59,6 +61,22 @@ int files_client_start(struct files_client *c, struct event_loop *loop);
 void files_client_free(struct files_client *c);
 
 void files_client_submit(struct files_client *c, struct files_batch *batch);
+/*
+ * Since when the worker has been busy with the oldest request, as far as its answers
+ * have been read; 0: it has none.
+ */
+uint64_t files_client_busy_since(const struct files_client *c);
+bool files_client_ready(const struct files_client *c); /* the worker has begun */
+/* Reads what has been answered by now. */
+void files_client_poll(struct files_client *c);
+bool files_client_has(const struct files_client *c, uint64_t file_id);
+/*
+ * Hands back what waits behind the oldest request and is about another file, in
+ * its order, but for what only this worker may know (fd < 0). What the worker has been
+ * sent of it is answered to nobody.
+ */
+typedef void files_recall_fn(void *ctx, struct files_batch *batch);
+void files_client_recall(struct files_client *c, files_recall_fn *fn, void *ctx);
 /* What the worker delivered beside its answers is wrong: another one takes over. */
 void files_client_distrust(struct files_client *c);
 /* Enough is on its way: whoever waits fills larger batches. */

@@ -2,8 +2,8 @@
 /*
  * symbolizer.c - from an address to a name, off the hot path.
  *
- * Locations live in location_store.c, files in modules.c, the worker behind
- * files_client.c, the kernel's functions in symbolizer_kernel.c. Here is what
+ * Locations live in location_store.c, files in modules.c, the workers behind
+ * files_pool.c, the kernel's functions in symbolizer_kernel.c. Here is what
  * joins them: the queue of locations that wait for the worker's answer. Where the
  * symbols of a stripped file are is found out before (symbolizer_debug.c).
  */
@@ -46,6 +46,11 @@ static void on_location_gone(void *ctx, const struct module *module)
 	((struct code_module *)module)->n_locations--;
 }
 
+static void on_room(void *ctx)
+{
+	symbolizer_ask(ctx);
+}
+
 int symbolizer_new(struct symbolizer **ret)
 {
 	struct symbolizer *sym = calloc(1, sizeof(*sym));
@@ -65,7 +70,7 @@ int symbolizer_new(struct symbolizer **ret)
 	if (r == 0)
 		r = kernel_code_new(&sym->kernel_code);
 	if (r == 0)
-		r = files_client_new(FILES_WORKER_SYMBOLS, on_done, sym, &sym->client);
+		r = files_pool_new(FILES_WORKER_SYMBOLS, on_done, on_room, sym, &sym->pool);
 	if (r < 0)
 		goto fail;
 	r = -ENOMEM;
@@ -84,12 +89,17 @@ int symbolizer_start(struct symbolizer *sym, struct event_loop *loop)
 {
 	sym->loop = loop;
 	symbolizer_load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
-	return files_client_start(sym->client, loop);
+	return files_pool_start(sym->pool, loop);
 }
 
 pid_t symbolizer_worker_pid(const struct symbolizer *sym)
 {
-	return files_client_pid(sym->client);
+	return files_pool_pid(sym->pool, 0);
+}
+
+pid_t symbolizer_second_worker_pid(const struct symbolizer *sym)
+{
+	return files_pool_pid(sym->pool, 1);
 }
 
 /* ---- modules ---- */
@@ -273,7 +283,7 @@ static bool ask_names(struct symbolizer *sym, struct code_module *m)
 	}
 	if (!TAILQ_EMPTY(&m->waiting))
 		symbolizer_enqueue(sym, m);
-	files_client_submit(sym->client, (struct files_batch *)q);
+	files_pool_submit(sym->pool, (struct files_batch *)q);
 	return true;
 }
 
@@ -294,7 +304,7 @@ void symbolizer_ask(struct symbolizer *sym)
 	if (sym->is_asking)
 		return;
 	sym->is_asking = true;
-	while (!TAILQ_EMPTY(&sym->work) && !files_client_busy(sym->client))
+	while (!TAILQ_EMPTY(&sym->work) && !files_pool_busy(sym->pool))
 		ask_next(sym);
 	sym->is_asking = false;
 }
@@ -432,7 +442,7 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 		snprintf(q->batch.objects[q->batch.n], FILES_OBJECT_NAME_MAX, "%s",
 			 names[q->batch.n]);
 	m->n_busy++;
-	files_client_submit(sym->client, (struct files_batch *)q);
+	files_pool_submit(sym->pool, (struct files_batch *)q);
 }
 
 static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct location_entry *e)
@@ -509,7 +519,7 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 {
 	bool crowded;
 
-	files_client_collect(sym->client, now_ns);
+	files_pool_collect(sym->pool, now_ns);
 	symbolizer_lines_collect(sym, now_ns);
 	if (sym->jit_client)
 		files_client_collect(sym->jit_client, now_ns);
@@ -525,7 +535,7 @@ void symbolizer_stats(const struct symbolizer *sym, struct symbolizer_stats *ret
 		.n_files = modules_n_files(sym->modules),
 		.n_files_failed = sym->n_files_failed,
 		.n_locations = location_store_count(sym->locations),
-		.n_worker_restarts = files_client_restarts(sym->client),
+		.n_worker_restarts = files_pool_restarts(sym->pool),
 		.n_over_cap = sym->n_over_cap,
 		.kernel_hidden =
 			sym->kallsyms_tried && (!sym->kallsyms || kallsyms_hidden(sym->kallsyms)),
@@ -537,7 +547,7 @@ void symbolizer_free(struct symbolizer *sym)
 	if (!sym)
 		return;
 	symbolizer_lines_done(sym);
-	files_client_free(sym->client);
+	files_pool_free(sym->pool);
 	files_client_free(sym->jit_client);
 	location_store_free(sym->locations);
 	modules_free(sym->modules);

@@ -64,6 +64,8 @@ void symbolizer_free(struct symbolizer *sym);
 int symbolizer_set_root(struct symbolizer *sym, const char *root);
 /* To leave it out of traces. Another one after each restart; 0: none now. */
 pid_t symbolizer_worker_pid(const struct symbolizer *sym);
+/* The same of the one that goes on while a file keeps the first one busy; 0: not needed now. */
+pid_t symbolizer_second_worker_pid(const struct symbolizer *sym);
 /* The same of the one that reads files of generated code (jit_question.h). */
 pid_t symbolizer_jit_worker_pid(const struct symbolizer *sym);
 

@@ -72,7 +72,7 @@ static bool submit(struct symbolizer *sym, struct code_module *m, int second_fd)
 	q->batch.second_fd = second_fd;
 	m->n_busy++;
 	m->debug.state = DEBUG_ASKED;
-	files_client_submit(sym->client, (struct files_batch *)q);
+	files_pool_submit(sym->pool, (struct files_batch *)q);
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "debug_files.h"
 #include "files_client.h"
+#include "files_pool.h"
 #include "kallsyms.h"
 #include "kernel_code.h"
 #include "location_store.h"
@@ -23,7 +24,7 @@
 struct symbolizer {
 	struct modules *modules;
 	struct location_store *locations;
-	struct files_client *client;
+	struct files_pool *pool;
 	struct files_client *jit_client; /* NULL: there was no need for it yet */
 	struct debug_files *debug_files; /* NULL: the root is out of reach */
 

@@ -338,6 +338,7 @@ void symbolizer_lines_done(struct symbolizer *sym)
 
 void symbolizer_rest(struct symbolizer *sym)
 {
+	files_pool_rest(sym->pool);
 	if (sym->n_queries == 0)
 		symbolizer_lines_done(sym);
 }

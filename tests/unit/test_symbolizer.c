@@ -699,6 +699,106 @@ START_TEST(a_worker_that_hangs_is_replaced)
 }
 END_TEST
 
+START_TEST(what_waits_behind_a_slow_file_is_answered_by_another_worker)
+{
+	enum { N = 12 }; /* more than are on their way at a time */
+	uint64_t offset = version_offset();
+	struct location *slow[2], *good[N];
+	struct module *m;
+	pid_t pid;
+	char name[16];
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	pid = stop_worker();
+	m = copy_of_libc("slow");
+	slow[0] = locate(m, offset);
+	for (int i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "lib%d", i);
+		good[i] = locate(copy_of_libc(name), offset);
+	}
+	slow[1] = locate(m, offset + 1);
+	wait_for_all(good, N);
+	for (int i = 0; i < N; i++)
+		ck_assert_str_eq(good[i]->function, "gnu_get_libc_version");
+	ck_assert(!slow[0]->ready && !slow[1]->ready);
+	ck_assert_int_gt(symbolizer_second_worker_pid(sym), 0);
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+
+	/* Also what comes while it is slow. */
+	good[0] = locate(copy_of_libc("later"), offset);
+	wait_for(good[0]);
+	ck_assert(!slow[0]->ready);
+
+	ck_assert_int_eq(kill(pid, SIGCONT), 0);
+	wait_for_all(slow, 2);
+	ck_assert_str_eq(slow[0]->function, "gnu_get_libc_version");
+	ck_assert_str_eq(slow[1]->function, "gnu_get_libc_version");
+	/* What it answers now for others is heard by nobody, and it goes on. */
+	good[0] = locate(copy_of_libc("last"), offset);
+	wait_for(good[0]);
+	ck_assert_str_eq(good[0]->function, "gnu_get_libc_version");
+	ck_assert_int_eq(symbolizer_worker_pid(sym), pid);
+	ck_assert_uint_eq(n_restarts(), 0);
+	ck_assert_uint_eq(n_failed(), 0);
+}
+END_TEST
+
+static bool has_second_worker(void *ctx)
+{
+	(void)ctx;
+	return symbolizer_second_worker_pid(sym) != 0;
+}
+
+START_TEST(a_slow_file_that_kills_its_worker_costs_only_itself)
+{
+	uint64_t offset = version_offset();
+	struct location *slow, *good;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	pid = stop_worker();
+	slow = locate(copy_of_libc("slow"), offset);
+	good = locate(copy_of_libc("good"), offset);
+	wait_for(good);
+	ck_assert_int_eq(kill(pid, SIGABRT), 0);
+	ck_assert_int_eq(kill(pid, SIGCONT), 0);
+	wait_for(slow);
+	ck_assert(!slow->has_symbol);
+	ck_assert_str_eq(good->function, "gnu_get_libc_version");
+	ck_assert_uint_eq(n_failed(), 1);
+	ck_assert_uint_eq(n_restarts(), 1);
+	good = locate(copy_of_libc("next"), offset);
+	wait_for(good);
+	ck_assert_str_eq(good->function, "gnu_get_libc_version");
+}
+END_TEST
+
+START_TEST(the_second_worker_goes_when_it_is_not_needed)
+{
+	uint64_t offset = version_offset();
+	struct location *slow;
+	pid_t pid;
+
+	start();
+	wait_for(locate(copy_of_libc("first"), offset));
+	for (int i = 0; i < 2; i++) {
+		pid = stop_worker();
+		slow = locate(copy_of_libc(i ? "other" : "slow"), offset);
+		wait_until(has_second_worker, NULL);
+		ck_assert_int_eq(kill(pid, SIGCONT), 0);
+		wait_for(slow);
+		if (i == 0)
+			symbolizer_rest(sym);
+		else
+			symbolizer_collect(sym, now = boot_ns() + 60 * NS_PER_SEC);
+		ck_assert_int_eq(symbolizer_second_worker_pid(sym), 0);
+	}
+	ck_assert_uint_eq(n_restarts(), 0);
+}
+END_TEST
+
 /*
  * A file made to be slow: 200,000 names of 64 KiB at one address, which have to
  * be compared to find the best.
@@ -1744,6 +1844,9 @@ int main(void)
 	tc = new_case(s, "worker");
 	tcase_add_test(tc, requests_pending_when_the_worker_is_killed_are_answered);
 	tcase_add_test(tc, a_file_that_kills_the_worker_is_not_tried_again);
+	tcase_add_test(tc, what_waits_behind_a_slow_file_is_answered_by_another_worker);
+	tcase_add_test(tc, a_slow_file_that_kills_its_worker_costs_only_itself);
+	tcase_add_test(tc, the_second_worker_goes_when_it_is_not_needed);
 	tcase_add_test(tc, a_file_under_which_the_worker_is_killed_twice_is_given_up);
 	tcase_add_test(tc, a_worker_that_hangs_is_replaced);
 	tcase_add_test(tc, a_file_that_takes_too_long_is_given_up);
