@@ -45,11 +45,62 @@ static void append(const char *s, size_t len, void *opaque)
 	out->len += len;
 }
 
+/* The first of the parts that ".part.0.cold" has, ".part.0"; 0: there is none. */
+static size_t clone_len(const char *s)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+	static const char digits[] = "0123456789";
+	size_t n;
+
+	if (s[0] != '.')
+		return 0;
+	n = 1 + strspn(s + 1, letters);
+	while (n > 1 && s[n] == '.' && isdigit((unsigned char)s[n + 1]))
+		n += 1 + strspn(s + n + 1, digits);
+	return n > 1 ? n : 0;
+}
+
+/* As libiberty says it of C++. False: this is no such suffix. */
+static bool append_clones(const char *s, struct out *out)
+{
+	size_t n;
+
+	for (; (n = clone_len(s)); s += n) {
+		if (strncmp(s, PROMOTED, strlen(PROMOTED)) == 0)
+			continue;
+		append(" [clone ", 8, out);
+		append(s, n, out);
+		append("]", 1, out);
+	}
+	return *s == '\0';
+}
+
+/* Where what the compiler has added to a Rust name begins, which libiberty leaves out; or "". */
+static const char *rust_suffix(const char *name)
+{
+	static const char hash[] = "17h";
+	const char *end = "", *p = name;
+
+	if (strncmp(name, "_R", 2) == 0) {
+		p = strchr(name, '.');
+		return p ? p : "";
+	}
+	while ((p = strstr(p, hash))) { /* 16 digits and the end of the path */
+		p += strlen(hash);
+		if (strspn(p, "0123456789abcdef") == 16 && p[16] == 'E')
+			end = p + 17;
+	}
+	return end;
+}
+
 static bool try_rust(const char *name, struct out *out)
 {
 	out->len = 0;
 	out->cut = false;
-	return rust_demangle_callback(name, DMGL_NO_OPTS, append, out) != 0;
+	if (!rust_demangle_callback(name, DMGL_NO_OPTS, append, out))
+		return false;
+	(void)append_clones(rust_suffix(name), out);
+	return true;
 }
 
 static bool try_cxx(const char *name, struct out *out, int options)
@@ -70,20 +121,24 @@ static size_t count_char(const char *s, char c)
 }
 
 /* Linear but for the references: with so few the result has a megabyte at most. */
-static bool try_d(const char *name, struct out *out)
+static bool try_d(char *name, struct out *out)
 {
-	char *readable;
+	char *readable, *suffix = strchr(name, '.');
 
 	if (count_char(name, 'Q') > MAX_D_REFERENCES)
 		return false;
+	if (suffix)
+		*suffix = '\0';
 	readable = dlang_demangle(name, DMGL_NO_OPTS);
+	if (suffix)
+		*suffix = '.';
 	if (!readable)
 		return false;
 	out->len = 0;
 	out->cut = false;
 	append(readable, strlen(readable), out);
 	free(readable);
-	return true;
+	return !suffix || append_clones(suffix, out);
 }
 
 static bool looks_mangled(const char *name)
@@ -93,7 +148,7 @@ static bool looks_mangled(const char *name)
 }
 
 /* Rust first: a legacy Rust name is a well-formed C++ name, but for its hash. */
-static bool readable(const char *name, size_t len, struct out *out)
+static bool readable(char *name, size_t len, struct out *out)
 {
 	if (len > MAX_MANGLED)
 		return false;

@@ -41,6 +41,10 @@ static const struct {
 	{ "_D4main3fooFiZi", "main.foo(int)" },
 	{ "_D3std5stdio7writelnFZv", "std.stdio.writeln()" },
 	{ "_Data", "_Data" },
+	{ "_D4main3fooFiZi.part.0.cold", "main.foo(int) [clone .part.0] [clone .cold]" },
+	{ "_D4main3fooFiZi.llvm.12", "main.foo(int)" },
+	{ "_D4main3fooFiZi.", "_D4main3fooFiZi." },
+	{ "_D4main3fooFiZi.cold!", "_D4main3fooFiZi.cold!" },
 	{ "_D4main3fooFQQQQQQQQQZi", "_D4main3fooFQQQQQQQQQZi" },
 	/* Go needs nothing */
 	{ "main.(*T).Method", "main.(*T).Method" },
@@ -54,6 +58,13 @@ static const struct {
 	{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
 	{ "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate",
 	  "<std::path::PathBuf>::new" },
+	/* the part that was split off is no other function, but it is elsewhere */
+	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.cold.1",
+	  "core::fmt::Formatter::pad [clone .cold.1]" },
+	{ "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.llvm.123.cold",
+	  "core::fmt::Formatter::pad [clone .cold]" },
+	{ "_RNvCs1234_7mycrate3foo.cold", "mycrate::foo [clone .cold]" },
+	{ "_RNvCs1234_7mycrate3foo.llvm.1234", "mycrate::foo" },
 	/* versions and stubs */
 	{ "memcpy@@GLIBC_2.14", "memcpy" },
 	{ "memcpy@GLIBC_2.2.5", "memcpy" },

@@ -15,6 +15,7 @@
 
 #include "base/io.h"
 #include "symbolize/dwarf_lines.h"
+#include "symbolize/elf_symbols.h"
 
 static char dir[64];
 
@@ -62,6 +63,29 @@ static const char header[] = "static inline __attribute__((always_inline)) int m
 			     "	return innermost(x + 1) ^ innermost(x + 2);\n"
 			     "}\n";
 
+/* Its unlikely part lies elsewhere, as "halves.cold". */
+static const char split[] = "extern volatile int sink;\n"
+			    "volatile int sink;\n"
+			    "__attribute__((cold, noinline)) int rare(int x)\n"
+			    "{\n"
+			    "	return sink + x;\n"
+			    "}\n"
+			    "static inline __attribute__((always_inline)) int twice(int x)\n"
+			    "{\n"
+			    "	return rare(x) + rare(x + 1);\n"
+			    "}\n"
+			    "__attribute__((noinline)) int halves(int x)\n"
+			    "{\n"
+			    "	if (x < 0)\n"
+			    "		sink = twice(x);\n"
+			    "	return sink++;\n"
+			    "}\n"
+			    "int main(int argc, char **argv)\n"
+			    "{\n"
+			    "	(void)argv;\n"
+			    "	return halves(argc);\n"
+			    "}\n";
+
 static void write_file(const char *name, const char *text)
 {
 	char path[96];
@@ -80,6 +104,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	write_file("main.c", source);
 	write_file("middle.h", header);
+	write_file("split.c", split);
 }
 
 static void teardown(void)
@@ -245,6 +270,30 @@ START_TEST(what_several_files_share_is_found_in_the_shared_one)
 }
 END_TEST
 
+START_TEST(both_parts_of_a_function_that_was_split_are_it)
+{
+	struct elf_symbols *symbols;
+	uint64_t addr, size, start;
+	struct dwarf_lines *d;
+	int fd;
+
+	shell("gcc -O2 -g -o whole split.c");
+	fd = open_in("whole");
+	ck_assert_int_eq(dwarf_lines_load(fd, -1, &d), 0);
+	ck_assert_uint_eq(compare_function(d, "addr2line", "halves"), 1);
+	ck_assert_uint_eq(compare_function(d, "addr2line", "halves.cold"), 2);
+	dwarf_lines_free(d);
+	ck_assert_int_eq(elf_symbols_load(fd, -1, &symbols), 0);
+	find_function("halves.cold", &addr, &size);
+	ck_assert_str_eq(elf_symbols_find(symbols, addr + size - 1, &start), "halves.cold");
+	ck_assert_uint_eq(start, addr);
+	find_function("halves", &addr, &size);
+	ck_assert_str_eq(elf_symbols_find(symbols, addr + size - 1, &start), "halves");
+	elf_symbols_free(symbols);
+	close(fd);
+}
+END_TEST
+
 START_TEST(split_units_leave_the_line_and_no_more)
 {
 	struct dwarf_frame frames[DWARF_MAX_FRAMES];
@@ -334,6 +383,7 @@ int main(void)
 			    sizeof(options) / sizeof(options[0]));
 	tcase_add_test(tc, clang_is_understood_too);
 	tcase_add_test(tc, what_several_files_share_is_found_in_the_shared_one);
+	tcase_add_test(tc, both_parts_of_a_function_that_was_split_are_it);
 	tcase_add_test(tc, split_units_leave_the_line_and_no_more);
 	tcase_add_test(tc, outside_of_the_program_there_is_nothing);
 	tcase_add_test(tc, a_file_without_dwarf_is_refused);
