@@ -12,7 +12,8 @@ grep -q ' 0x[^0]' "$T/probe" || skip "where BPF programs are is not told here (n
 start_tracerd
 
 record() { # NAME...: while programs of these names run, one after the other
-	tracectl record -q -f -s cpu -o "$T/trace" -- "$prog" 300 "$@" >"$T/runs" || [ $? = 3 ]
+	tracectl record -f -s cpu -o "$T/trace" -- "$prog" 300 "$@" >"$T/runs" 2>"$T/err" ||
+		[ $? = 3 ] || { cat "$T/err"; return 1; }
 }
 
 # Samples in a program carry its name, and no stack of the process has a hole where
@@ -59,15 +60,48 @@ sessions_are() {
 }
 "$prog" 100000 ksym_before >"$T/runs" &
 before=$!
-lib_pids+=($before)
+lib_pids+=("$before")
 "$O/tracectl" --socket "$SOCKET" record -q -f -s cpu -o "$T/trace" &
 recorder=$!
-lib_pids+=($recorder)
+lib_pids+=("$recorder")
 wait_for 60 sessions_are '{' || fail "the recording starts"
 sleep 2
-kill $before
-wait $before
-kill -INT $recorder
-wait $recorder
+kill "$before"
+wait "$before"
+kill -INT "$recorder"
+wait "$recorder"
 check "the trace is good" "$O/tracectl" check "$T/trace"
 check "one that was there before has its name" each_in_its_time
+stop_tracerd
+
+# What the kernel hides (kptr_restrict) has no name, and takes no user frame with it.
+sed 's/^[0-9a-f]*/0000000000000000/' /proc/kallsyms >"$T/hidden"
+unshare -m mount --bind "$T/hidden" /proc/kallsyms ||
+	skip "another /proc/kallsyms cannot be mounted"
+cat >"$T/tracerd" <<END
+#!/bin/sh
+mount --bind "$T/hidden" /proc/kallsyms && exec "$O/tracerd" "\$@"
+END
+chmod +x "$T/tracerd"
+mkdir "$T/blind"
+unshare -m "$T/tracerd" --socket "$T/blind/control.sock" >>"$T/tracerd.log" 2>&1 &
+DAEMON=$!
+SOCKET=$T/blind/control.sock
+lib_pids+=("$DAEMON")
+wait_for 20 daemon_listens
+without_names() {
+	"$O/tests/tools/tracedump" "$T/trace" | cut -f8 >"$T/stacks"
+	awk -F';' '
+		!/bpf_test_run|\[kernel\]/ { next }
+		/bpf_test_run/ { print "a name of the kernel: " $0; bad = 1 }
+		/;main;.*\[kernel\]/ { n++ }
+		/bpf_prog_[0-9a-f]*_ksym_hidden/ { n_bpf++ }
+		END {
+			print n " from main() into the kernel, " n_bpf " of them in a BPF program"
+			exit bad || !n || !n_bpf
+		}' "$T/stacks"
+}
+check "a recording without symbols of the kernel" record ksym_hidden
+check "it says so" grep -q 'kptr_restrict' "$T/err"
+check "the trace is good" "$O/tracectl" check "$T/trace"
+check "frames of the kernel have no names, those below have" without_names
