@@ -99,9 +99,10 @@ uint64_t symbolizer_kernel_version(struct symbolizer *sym, uint64_t addr, uint64
 	symbolizer_load_kallsyms(sym);
 	if (sym->kallsyms && kallsyms_is_core(sym->kallsyms, addr))
 		return 0;
-	if (sym->kallsyms && kallsyms_is_distrusted(sym->kallsyms))
-		(void)reload(sym);
 	what[0] = kernel_code_find(sym->kernel_code, addr, time_ns, NULL);
+	/* Reading it takes some 50 ms: only for what nothing else tells. */
+	if (!what[0] && sym->kallsyms && kallsyms_is_distrusted(sym->kallsyms))
+		(void)reload(sym);
 	what[1] = sym->n_kallsyms;
 	return hash_bytes(what, sizeof(what), 0) | 1;
 }
