@@ -10,6 +10,8 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/hash.h"
+#include "base/io.h"
 
 /* Ten times what a distribution's kernel with every module loaded has. */
 #define MAX_FILE_BYTES (256u << 20)
@@ -26,6 +28,10 @@
 #define MIN_RELOAD_NS	(5 * NS_PER_SEC)
 #define MAX_RELOAD_NS	(600 * NS_PER_SEC)
 
+/* The list of modules takes less than a millisecond to read. */
+#define CHECK_NS	  (200 * NS_PER_MS)
+#define MAX_MODULES_BYTES (1u << 20)
+
 struct symbol {
 	uint64_t start;
 	uint32_t name, module; /* offsets into the text */
@@ -40,7 +46,9 @@ struct table {
 };
 
 struct kallsyms {
-	char *path;
+	char *path, *modules_path; /* the second may be NULL */
+	uint64_t modules;	   /* which there were before the table was read; 0: not known */
+	uint64_t next_check_ns;
 	struct table table;
 	uint64_t read_ns, next_reload_ns, reload_interval_ns;
 	bool is_distrusted;
@@ -208,6 +216,56 @@ fail:
 	return r;
 }
 
+/* ---- modules ---- */
+
+/* Of a line of the list, "name size users dependencies state address": what does not change. */
+static uint64_t hash_module(char *line, uint64_t seed)
+{
+	char *field, *at = line;
+
+	for (int i = 0; (field = strsep(&at, " ")); i++)
+		if (i < 2 || i == 5)
+			seed = hash_bytes(field, strlen(field), seed);
+	return seed;
+}
+
+static uint64_t read_modules(const struct kallsyms *k)
+{
+	struct buf text = { 0 };
+	uint64_t all = 0;
+	char *line, *at;
+
+	if (k->modules_path && io_read_all(k->modules_path, MAX_MODULES_BYTES, &text) == 0 &&
+	    buf_append(&text, "", 1) == 0) {
+		at = (char *)text.data;
+		while ((line = strsep(&at, "\n")))
+			all = hash_module(line, all);
+	}
+	buf_done(&text);
+	return all;
+}
+
+void kallsyms_check_modules(struct kallsyms *k, uint64_t now_ns)
+{
+	if (!k->modules || now_ns < k->next_check_ns)
+		return;
+	k->next_check_ns = now_ns + CHECK_NS;
+	if (read_modules(k) != k->modules)
+		k->is_distrusted = true;
+}
+
+int kallsyms_set_modules(struct kallsyms *k, const char *path)
+{
+	free(k->modules_path);
+	k->modules_path = strdup(path);
+	if (!k->modules_path)
+		return -ENOMEM;
+	k->modules = read_modules(k);
+	return 0;
+}
+
+/* ---- the whole ---- */
+
 int kallsyms_new(const char *path, uint64_t now_ns, struct kallsyms **ret)
 {
 	struct kallsyms *k = calloc(1, sizeof(*k));
@@ -238,6 +296,7 @@ void kallsyms_free(struct kallsyms *k)
 		return;
 	table_done(&k->table);
 	free(k->path);
+	free(k->modules_path);
 	free(k);
 }
 
@@ -295,8 +354,12 @@ bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns)
 	struct table fresh = { 0 };
 	bool changed = false;
 
+	if (now_ns < k->next_reload_ns)
+		kallsyms_check_modules(k, now_ns);
 	if (now_ns < k->next_reload_ns && !k->is_distrusted)
 		return false;
+	/* Before the table: what comes meanwhile is noticed the next time. */
+	k->modules = read_modules(k);
 	k->is_distrusted = false;
 	k->read_ns = now_ns;
 	if (table_load(&fresh, k->path) == 0)

@@ -27,17 +27,22 @@ struct kallsyms_symbol {
  */
 int kallsyms_new(const char *path, uint64_t now_ns, struct kallsyms **ret);
 void kallsyms_free(struct kallsyms *k);
+/* Where the kernel lists its modules (/proc/modules). A list that cannot be read says nothing. */
+int kallsyms_set_modules(struct kallsyms *k, const char *path);
 
 /* False: no function is known to be there. Strings are valid until the next reload. */
 bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *ret);
 
 /*
  * After a miss: modules and BPF programs come and go. Reads the file again if
- * that is due, less and less often while it finds nothing new. True: look again.
+ * modules have changed or it is due, less and less often while it finds nothing
+ * new. True: look again.
  */
 bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns);
 /* What was there may be gone: the next reload is due, unless the table is younger than a second. */
 void kallsyms_distrust(struct kallsyms *k, uint64_t now_ns);
+/* The same if there are other modules than when it was read. Looks five times a second at most. */
+void kallsyms_check_modules(struct kallsyms *k, uint64_t now_ns);
 bool kallsyms_is_distrusted(const struct kallsyms *k); /* until then */
 
 uint64_t kallsyms_stext(const struct kallsyms *k); /* address of _stext, or 0 */

@@ -35,6 +35,7 @@ struct symbolizer {
 	struct kallsyms *kallsyms; /* NULL: not read yet, or not readable */
 	bool kallsyms_tried;
 	uint64_t n_kallsyms; /* how often it has changed */
+	bool asks_kallsyms;  /* for code that may come and go, in the last second */
 	struct kernel_code *kernel_code;
 	struct code_module *kernel, *vdso;
 

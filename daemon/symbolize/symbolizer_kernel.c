@@ -12,6 +12,7 @@
 #include "symbolizer_impl.h"
 
 #define KALLSYMS_PATH "/proc/kallsyms"
+#define MODULES_PATH  "/proc/modules"
 
 /* An address without a name is asked for again after this: kallsyms may have grown. */
 #define RECENT_NS (60 * NS_PER_SEC)
@@ -24,6 +25,8 @@ void symbolizer_load_kallsyms(struct symbolizer *sym)
 		return;
 	sym->kallsyms_tried = true;
 	r = kallsyms_new(KALLSYMS_PATH, boot_ns(), &sym->kallsyms);
+	if (r == 0)
+		(void)kallsyms_set_modules(sym->kallsyms, MODULES_PATH); /* then it takes longer */
 	if (r < 0)
 		log_warn("symbols: cannot read %s: %s; functions of the kernel stay without names",
 			 KALLSYMS_PATH, strerror(-r));
@@ -103,6 +106,7 @@ uint64_t symbolizer_kernel_version(struct symbolizer *sym, uint64_t addr, uint64
 	/* Reading it takes some 50 ms: only for what nothing else tells. */
 	if (!what[0] && sym->kallsyms && kallsyms_is_distrusted(sym->kallsyms))
 		(void)reload(sym);
+	sym->asks_kallsyms |= !what[0];
 	what[1] = sym->n_kallsyms;
 	return hash_bytes(what, sizeof(what), 0) | 1;
 }
@@ -145,6 +149,10 @@ void symbolizer_kernel_missed(struct symbolizer *sym)
 void symbolizer_kernel_collect(struct symbolizer *sym, uint64_t now_ns)
 {
 	kernel_code_collect(sym->kernel_code, now_ns);
+	/* Another module may be where one was. */
+	if (sym->kallsyms && sym->asks_kallsyms)
+		kallsyms_check_modules(sym->kallsyms, now_ns);
+	sym->asks_kallsyms = false;
 	if (now_ns > sym->recent_ns + RECENT_NS)
 		forget_recent(sym);
 }

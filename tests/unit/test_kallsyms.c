@@ -268,6 +268,60 @@ START_TEST(a_table_that_is_not_trusted_is_read_at_the_next_chance)
 }
 END_TEST
 
+static void write_modules(const char *s)
+{
+	char name[80];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s.modules", path);
+	f = fopen(name, "w");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(s, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(another_module_is_noticed_before_a_reload_is_due)
+{
+	struct kallsyms *k = load("ffffffffc0500000 t old_function\t[old]\n");
+	char modules[80];
+
+	snprintf(modules, sizeof(modules), "%s.modules", path);
+	write_modules("old 16384 0 - Loading 0xffffffffc0500000\n");
+	ck_assert_int_eq(kallsyms_set_modules(k, modules), 0);
+	/* Who uses it, and how, is no change. */
+	write_modules("old 16384 2 x,y, Live 0xffffffffc0500000 (OE)\n");
+	ck_assert(!kallsyms_reload(k, AT + NS_PER_SEC / 2));
+	write_file("ffffffffc0500000 t new_function\t[new]\n");
+	write_modules("new 16384 0 - Live 0xffffffffc0500000\n");
+	/* It has just looked. */
+	ck_assert(!kallsyms_reload(k, AT + NS_PER_SEC / 2 + 1));
+	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC * 3 / 4));
+	check_symbol(k, 0xffffffffc0500000ull, "new_function", "[new]", 0xffffffffc0500000ull);
+	/* Without a miss: it is distrusted. */
+	kallsyms_check_modules(k, AT + NS_PER_SEC);
+	ck_assert(!kallsyms_is_distrusted(k));
+	write_modules("");
+	kallsyms_check_modules(k, AT + 2 * NS_PER_SEC);
+	ck_assert(kallsyms_is_distrusted(k));
+	unlink(modules);
+	kallsyms_free(k);
+}
+END_TEST
+
+START_TEST(without_a_list_of_modules_nothing_changes)
+{
+	struct kallsyms *k = load("ffffffffc0500000 t old_function\t[old]\n");
+
+	ck_assert_int_eq(kallsyms_set_modules(k, "/nowhere/at/all"), 0);
+	write_file("ffffffffc0500000 t new_function\t[new]\n");
+	ck_assert(!kallsyms_reload(k, AT + NS_PER_SEC / 2));
+	kallsyms_check_modules(k, AT + NS_PER_SEC / 2);
+	ck_assert(!kallsyms_is_distrusted(k));
+	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC));
+	kallsyms_free(k);
+}
+END_TEST
+
 START_TEST(the_kernels_own_text_has_an_end)
 {
 	struct kallsyms *k = load("ffffffff81000000 T _stext\n"
@@ -337,6 +391,8 @@ int main(void)
 	tcase_add_test(tc, another_function_at_the_same_address_is_noticed);
 	tcase_add_test(tc, a_reload_that_finds_nothing_new_makes_the_next_one_later);
 	tcase_add_test(tc, a_table_that_is_not_trusted_is_read_at_the_next_chance);
+	tcase_add_test(tc, another_module_is_noticed_before_a_reload_is_due);
+	tcase_add_test(tc, without_a_list_of_modules_nothing_changes);
 	tcase_add_test(tc, the_kernels_own_text_has_an_end);
 	tcase_add_test(tc, a_file_that_vanished_leaves_the_table_as_it_was);
 	tcase_add_test(tc, the_kernel_that_runs_has_functions_or_hides_them);
