@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "kallsyms.h"
 
 /* Samples wait for 3 s at most, and one that was in it may be younger than its end. */
@@ -23,11 +24,11 @@ struct piece {
 	uint64_t from_ns, until_ns; /* UINT64_MAX: it is still there */
 	uint64_t id;
 	const char *module; /* static */
-	char *name;
 };
 
 struct kernel_code {
 	struct piece *pieces; /* by start */
+	struct hash *names;   /* of each by its id, on the heap */
 	size_t n, cap;
 	uint64_t max_len; /* of them: how far back one may begin that covers an address */
 	uint64_t last_id;
@@ -39,6 +40,10 @@ int kernel_code_new(struct kernel_code **ret)
 
 	if (!kc)
 		return -ENOMEM;
+	if (hash_new(&kc->names) < 0) {
+		free(kc);
+		return -ENOMEM;
+	}
 	*ret = kc;
 	return 0;
 }
@@ -48,7 +53,8 @@ void kernel_code_free(struct kernel_code *kc)
 	if (!kc)
 		return;
 	for (size_t i = 0; i < kc->n; i++)
-		free(kc->pieces[i].name);
+		free(hash_remove_u64(kc->names, kc->pieces[i].id));
+	hash_free(kc->names);
 	free(kc->pieces);
 	free(kc);
 }
@@ -87,39 +93,55 @@ static const char *module_of(const struct kernel_change *change)
 	return "[__builtin__ftrace]";
 }
 
-static int insert(struct kernel_code *kc, const struct kernel_change *change, uint64_t from_ns,
-		  uint64_t until_ns)
+/* Room for one more. */
+static int grow(struct kernel_code *kc)
 {
-	size_t at = first_from(kc, change->start);
-	struct piece *p;
+	size_t cap = kc->cap ? 2 * kc->cap : 64;
+	struct piece *grown;
 
 	if (kc->n == MAX_PIECES)
 		return -ENOSPC;
-	if (kc->n == kc->cap) {
-		size_t cap = kc->cap ? 2 * kc->cap : 64;
+	if (kc->n < kc->cap)
+		return 0;
+	grown = reallocarray(kc->pieces, cap, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	kc->pieces = grown;
+	kc->cap = cap;
+	return 0;
+}
 
-		p = reallocarray(kc->pieces, cap, sizeof(*p));
-		if (!p)
-			return -ENOMEM;
-		kc->pieces = p;
-		kc->cap = cap;
+static int keep_name(struct kernel_code *kc, uint64_t id, const struct kernel_change *change)
+{
+	char *name = strndup(change->name, change->name_len);
+
+	if (!name || hash_set_u64(kc->names, id, name) < 0) {
+		free(name);
+		return -ENOMEM;
 	}
-	p = &kc->pieces[at];
-	memmove(p + 1, p, (kc->n - at) * sizeof(*p));
-	*p = (struct piece){
+	return 0;
+}
+
+static int insert(struct kernel_code *kc, const struct kernel_change *change, uint64_t from_ns,
+		  uint64_t until_ns)
+{
+	struct piece *at;
+	int r = grow(kc);
+
+	if (r == 0)
+		r = keep_name(kc, kc->last_id + 1, change);
+	if (r < 0)
+		return r;
+	at = kc->pieces + first_from(kc, change->start);
+	memmove(at + 1, at, (size_t)(kc->pieces + kc->n++ - at) * sizeof(*at));
+	*at = (struct piece){
 		.start = change->start,
 		.end = change->start + change->len,
 		.from_ns = from_ns,
 		.until_ns = until_ns,
 		.id = ++kc->last_id,
 		.module = module_of(change),
-		.name = strndup(change->name, change->name_len),
 	};
-	if (!p->name) {
-		memmove(p, p + 1, (kc->n - at) * sizeof(*p));
-		return -ENOMEM;
-	}
-	kc->n++;
 	if (kc->max_len < change->len)
 		kc->max_len = change->len;
 	return 0;
@@ -173,10 +195,11 @@ int kernel_code_change(struct kernel_code *kc, const struct kernel_change *chang
 	return change->is_gone ? went(kc, change) : came(kc, change);
 }
 
-static void tell(const struct piece *p, struct kallsyms_symbol *ret)
+static void tell(const struct kernel_code *kc, const struct piece *p, struct kallsyms_symbol *ret)
 {
 	if (ret)
-		*ret = (struct kallsyms_symbol){ p->start, p->name, p->module };
+		*ret = (struct kallsyms_symbol){ p->start, hash_get_u64(kc->names, p->id),
+						 p->module };
 }
 
 uint64_t kernel_code_find(const struct kernel_code *kc, uint64_t addr, uint64_t time_ns,
@@ -187,7 +210,7 @@ uint64_t kernel_code_find(const struct kernel_code *kc, uint64_t addr, uint64_t 
 
 		if (addr >= p->end || time_ns < p->from_ns || time_ns >= p->until_ns)
 			continue;
-		tell(p, ret);
+		tell(kc, p, ret);
 		return p->id;
 	}
 	return 0;
@@ -206,7 +229,7 @@ bool kernel_code_find_gone(const struct kernel_code *kc, uint64_t addr, uint64_t
 			last = p;
 	}
 	if (last)
-		tell(last, ret);
+		tell(kc, last, ret);
 	return last != NULL;
 }
 
@@ -226,7 +249,7 @@ void kernel_code_collect(struct kernel_code *kc, uint64_t now_ns)
 		struct piece *p = &kc->pieces[i];
 
 		if (p->until_ns != UINT64_MAX && now_ns > p->until_ns + KEEP_NS) {
-			free(p->name);
+			free(hash_remove_u64(kc->names, p->id));
 			continue;
 		}
 		if (kc->max_len < p->end - p->start)
