@@ -61,14 +61,14 @@ sessions_are() {
 "$prog" 100000 ksym_before >"$T/runs" &
 before=$!
 lib_pids+=("$before")
-"$O/tracectl" --socket "$SOCKET" record -q -f -s cpu -o "$T/trace" &
+"$O/tracectl" --socket "$SOCKET" record -q -f -s cpu -p "$before" -o "$T/trace" &
 recorder=$!
 lib_pids+=("$recorder")
 wait_for 60 sessions_are '{' || fail "the recording starts"
 sleep 2
 kill "$before"
 wait "$before"
-kill -INT "$recorder"
+kill -INT "$recorder" 2>/dev/null
 wait "$recorder"
 check "the trace is good" "$O/tracectl" check "$T/trace"
 check "one that was there before has its name" each_in_its_time
