@@ -24,8 +24,9 @@
 
 void trace_intern_forget(struct trace_sequence_state *s)
 {
-	if (s->ids)
-		hash_clear(s->ids);
+	for (unsigned field = 0; field < INTERN_KINDS; field++)
+		if (s->ids[field])
+			hash_clear(s->ids[field]);
 	if (s->frames)
 		memset(s->frames, 0, RECENT_FRAMES * sizeof(*s->frames));
 	memset(s->next_iid, 0, sizeof(s->next_iid));
@@ -44,24 +45,6 @@ const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t
 	return (const char *)scratch->data;
 }
 
-/* (field, content) as one key; longer ones than `small` in `*ret_far`, to be freed. */
-static const uint8_t *make_key(unsigned field, const void *content, size_t len, uint8_t small[64],
-			       uint8_t **ret_far)
-{
-	uint8_t *key = small;
-
-	*ret_far = NULL;
-	if (len + 1 > 64) {
-		key = *ret_far = malloc(len + 1);
-		if (!key)
-			return NULL;
-	}
-	key[0] = (uint8_t)field;
-	if (len)
-		memcpy(key + 1, content, len);
-	return key;
-}
-
 /*
  * The id of (field, content). When it is new `*ret_new` is set, and the caller
  * adds the message that says what it means, or forgets it.
@@ -69,39 +52,24 @@ static const uint8_t *make_key(unsigned field, const void *content, size_t len, 
 static uint64_t lookup(struct trace_sequence_state *s, unsigned field, const void *content,
 		       size_t len, bool *ret_new)
 {
-	uint8_t small[64], *far;
-	const uint8_t *key;
-	uint64_t iid = 0;
+	uintptr_t next = s->next_iid[field] + 1;
+	void *iid;
 
 	*ret_new = false;
-	if (!s->ids && hash_new(&s->ids) < 0)
+	if (!s->ids[field] && hash_new(&s->ids[field]) < 0)
 		return 0;
-	key = make_key(field, content, len, small, &far);
-	if (!key)
+	if (hash_add(s->ids[field], content, len, (void *)next, &iid) < 0)
 		return 0;
-	iid = (uintptr_t)hash_get(s->ids, key, len + 1);
-	if (iid == 0) {
-		iid = ++s->next_iid[field];
-		*ret_new = true;
-		if (hash_set(s->ids, key, len + 1, (void *)(uintptr_t)iid) < 0)
-			iid = 0;
-	}
-	free(far);
-	return iid;
+	*ret_new = (uintptr_t)iid == next;
+	s->next_iid[field] += *ret_new;
+	return (uintptr_t)iid;
 }
 
 /* An id whose meaning could not be told must not be handed out again. Returns 0. */
 static uint64_t forget(struct trace_sequence_state *s, unsigned field, const void *content,
 		       size_t len)
 {
-	uint8_t small[64], *far;
-	const uint8_t *key = make_key(field, content, len, small, &far);
-
-	if (key)
-		(void)hash_remove(s->ids, key, len + 1);
-	else
-		hash_clear(s->ids); /* ids go on from where they were: only more of them */
-	free(far);
+	(void)hash_remove(s->ids[field], content, len);
 	return 0;
 }
 

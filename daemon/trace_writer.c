@@ -60,7 +60,8 @@ void trace_writer_free(struct trace_writer *w)
 	for (unsigned i = 0; i < SEQ_MAX; i++) {
 		buf_done(&w->sequences[i].pending);
 		buf_done(&w->sequences[i].defaults);
-		hash_free(w->sequences[i].ids);
+		for (unsigned field = 0; field < INTERN_KINDS; field++)
+			hash_free(w->sequences[i].ids[field]);
 		free(w->sequences[i].frames);
 	}
 	trace_tracks_done(w);

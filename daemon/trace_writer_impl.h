@@ -23,11 +23,11 @@ struct recent_frame {
 };
 
 struct trace_sequence_state {
-	bool cleared;	     /* the generation's first packet has been put */
-	bool lost;	     /* a block of it was dropped since its last packet */
-	struct buf pending;  /* fields of InternedData, to go with the next packet */
-	struct buf defaults; /* a packed TracePacketDefaults, or empty */
-	struct hash *ids;    /* kind + content -> iid; NULL until used */
+	bool cleared;			/* the generation's first packet has been put */
+	bool lost;			/* a block of it was dropped since its last packet */
+	struct buf pending;		/* fields of InternedData, to go with the next packet */
+	struct buf defaults;		/* a packed TracePacketDefaults, or empty */
+	struct hash *ids[INTERN_KINDS]; /* content -> iid; NULL until used */
 	uint64_t next_iid[INTERN_KINDS];
 	struct recent_frame *frames; /* RECENT_FRAMES; NULL until used */
 };

@@ -45,6 +45,14 @@ static uint64_t mix(uint64_t x)
 	return x;
 }
 
+/* Both halves of the product: each bit of `x` reaches all of the result's. */
+static uint64_t fold(uint64_t x)
+{
+	unsigned __int128 product = (unsigned __int128)x * 0xa0761d6478bd642full;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 {
 	const uint8_t *p = data;
@@ -52,7 +60,7 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 
 	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&word, p, 8);
-		h = mix(h ^ word) + 0x9e3779b97f4a7c15ull;
+		h = fold(h ^ word) + 0x9e3779b97f4a7c15ull;
 	}
 	word = 0;
 	if (len)
@@ -161,18 +169,14 @@ static int make_room(struct hash *h)
 	return 0;
 }
 
-int hash_set(struct hash *h, const void *key, size_t len, void *value)
+/* `key` is not there yet. */
+static int insert(struct hash *h, const void *key, size_t len, uint64_t hash, void *value)
 {
-	uint64_t hash = hash_bytes(key, len, h->seed);
-	struct slot *s = find(h, key, len, hash);
 	uint8_t *far = NULL;
+	struct slot *s;
 	size_t i;
 	int r;
 
-	if (s) {
-		s->value = value;
-		return 0;
-	}
 	if (len > UINT32_MAX)
 		return -ENOMEM;
 	if (len > INLINE_KEY) {
@@ -199,6 +203,26 @@ int hash_set(struct hash *h, const void *key, size_t len, void *value)
 	else if (len)
 		memcpy(s->key.bytes, key, len);
 	return 0;
+}
+
+int hash_set(struct hash *h, const void *key, size_t len, void *value)
+{
+	uint64_t hash = hash_bytes(key, len, h->seed);
+	struct slot *s = find(h, key, len, hash);
+
+	if (!s)
+		return insert(h, key, len, hash, value);
+	s->value = value;
+	return 0;
+}
+
+int hash_add(struct hash *h, const void *key, size_t len, void *value, void **ret)
+{
+	uint64_t hash = hash_bytes(key, len, h->seed);
+	struct slot *s = find(h, key, len, hash);
+
+	*ret = s ? s->value : value;
+	return s ? 0 : insert(h, key, len, hash, value);
 }
 
 void *hash_remove(struct hash *h, const void *key, size_t len)

@@ -21,6 +21,8 @@ size_t hash_count(const struct hash *h);
 void *hash_get(const struct hash *h, const void *key, size_t len); /* NULL: not there */
 /* Replaces; `value` must not be NULL. -ENOMEM leaves the table as it was. */
 int hash_set(struct hash *h, const void *key, size_t len, void *value);
+/* Leaves what is there; `*ret` is what there is then. */
+int hash_add(struct hash *h, const void *key, size_t len, void *value, void **ret);
 void *hash_remove(struct hash *h, const void *key, size_t len); /* what was there, or NULL */
 void hash_clear(struct hash *h);
 

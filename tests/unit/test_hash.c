@@ -143,6 +143,23 @@ START_TEST(a_cleared_table_is_empty_and_usable)
 }
 END_TEST
 
+START_TEST(adding_leaves_what_is_there_and_says_so)
+{
+	static const char far[] = "a key that is too long for the slot";
+	void *is;
+
+	ck_assert_int_eq(hash_add(h, far, sizeof(far), number(1), &is), 0);
+	ck_assert_ptr_eq(is, number(1));
+	ck_assert_int_eq(hash_add(h, far, sizeof(far), number(2), &is), 0);
+	ck_assert_ptr_eq(is, number(1));
+	ck_assert_ptr_eq(hash_get(h, far, sizeof(far)), number(1));
+	ck_assert_uint_eq(hash_count(h), 1);
+	(void)hash_remove(h, far, sizeof(far));
+	ck_assert_int_eq(hash_add(h, far, sizeof(far), number(2), &is), 0);
+	ck_assert_ptr_eq(is, number(2));
+}
+END_TEST
+
 START_TEST(each_byte_of_a_string_counts_for_its_hash)
 {
 	uint8_t data[40] = { 0 };
@@ -174,6 +191,7 @@ int main(void)
 	tcase_add_test(tc, coming_and_going_for_ever_neither_hangs_nor_forgets);
 	tcase_add_test(tc, a_walk_sees_each_entry_once_even_when_it_removes_them);
 	tcase_add_test(tc, a_cleared_table_is_empty_and_usable);
+	tcase_add_test(tc, adding_leaves_what_is_there_and_says_so);
 	tcase_add_test(tc, each_byte_of_a_string_counts_for_its_hash);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
