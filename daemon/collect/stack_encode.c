@@ -47,6 +47,12 @@ struct addresses {
 	bool words_whole;
 };
 
+/* What identifies a stack that was written before, while it waits behind others. */
+struct kept_addresses {
+	struct addresses at;
+	uint64_t words[];
+};
+
 /* A walk that is not over, and what it has found. */
 struct unfinished {
 	struct unwind_copy copy;
@@ -69,6 +75,7 @@ struct sample {
 	uint8_t end;		       /* enum unwind_end */
 	struct known_stack stack;      /* callstack_iid 0: it is not known yet */
 	struct unfinished *unfinished; /* NULL: the walk is over */
+	struct kept_addresses *kept;   /* of a known stack that waits, or NULL */
 	unsigned n;		    /* locations, outermost first; none when the stack is known */
 	unsigned n_kernel, n_marks; /* of them: the last ones, the first ones */
 	struct location **locations;
@@ -140,6 +147,7 @@ static void sample_free(struct sample *s)
 	free(s->locations);
 	interp_stack_free(s->interp);
 	free(s->unfinished);
+	free(s->kept);
 	free(s);
 }
 
@@ -175,6 +183,24 @@ static bool add_location(struct sample *s, struct location *loc)
 		return false;
 	location_hold(loc);
 	s->locations[s->n++] = loc;
+	return true;
+}
+
+static bool add_user(struct stack_encoder *e, const struct addresses *at, struct sample *s)
+{
+	struct location **locs = s->locations + s->n;
+	uint64_t pcs[UNWIND_MAX_FRAMES];
+	uint32_t n = at->n_user;
+
+	if (n == 0)
+		return true;
+	for (uint32_t i = 0; i < n; i++)
+		pcs[i] = call_site(at->user[n - 1 - i], i == n - 1);
+	if (!process_table_locate_all(e->processes, s->tgid, pcs, n, s->time_ns, locs))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		location_hold(locs[i]);
+	s->n += n;
 	return true;
 }
 
@@ -253,10 +279,7 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 		ok = add_location(s, end_mark(e, s->end));
 	s->n_marks = s->n;
 	s->n_kernel = at->n_kernel;
-	for (unsigned i = at->n_user; i-- > 0 && ok;)
-		ok = add_location(s,
-				  process_table_locate(e->processes, s->tgid,
-						       call_site(at->user[i], i == 0), s->time_ns));
+	ok = ok && add_user(e, at, s);
 	for (unsigned i = at->n_kernel; i-- > 0 && ok;)
 		ok = add_location(s, symbolizer_locate_kernel(e->symbolizer,
 							      call_site(at->kernel[i], i == 0),
@@ -267,16 +290,49 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 	return ok;
 }
 
+static int keep_addresses(struct sample *s, const struct addresses *at)
+{
+	uint32_t n = at->n_kernel + at->n_user;
+	struct kept_addresses *k = malloc(sizeof(*k) + (n + at->n_words) * sizeof(k->words[0]));
+
+	if (!k)
+		return -ENOMEM;
+	k->at = *at;
+	if (at->n_kernel)
+		memcpy(k->words, at->kernel, at->n_kernel * sizeof(k->words[0]));
+	if (at->n_user)
+		memcpy(k->words + at->n_kernel, at->user, at->n_user * sizeof(k->words[0]));
+	if (at->n_words)
+		memcpy(k->words + n, at->words, at->n_words * sizeof(k->words[0]));
+	k->at.kernel = k->words;
+	k->at.user = k->words + at->n_kernel;
+	k->at.words = k->words + n;
+	s->kept = k;
+	return 0;
+}
+
 /* The walk is over: `at` is all there is. */
 static int complete(struct stack_encoder *e, struct sample *s, const struct addresses *at)
 {
 	recognize(e, s, at, &s->stack);
-	/* Behind others it would wait, and its id could go down with a dropped block. */
-	if (e->first)
+	if (s->stack.callstack_iid == 0)
+		return locate_stack(e, at, s) ? 0 : -ENOMEM;
+	/* Behind others it waits, and its id may go down with a dropped block. */
+	return e->first ? keep_addresses(s, at) : 0;
+}
+
+/* Is the stack that was known still in the trace? If not, it is as any other. */
+static int look_again(struct stack_encoder *e, struct sample *s)
+{
+	bool ok = true;
+
+	if (s->stack.generation != trace_writer_generation(e->writer)) {
 		s->stack.callstack_iid = 0;
-	if (s->stack.callstack_iid == 0 && !locate_stack(e, at, s))
-		return -ENOMEM;
-	return 0;
+		ok = locate_stack(e, &s->kept->at, s);
+	}
+	free(s->kept);
+	s->kept = NULL;
+	return ok ? 0 : -ENOMEM;
 }
 
 /* ---- walks that are not over ---- */
@@ -488,6 +544,10 @@ static int write_ready(struct stack_encoder *e, uint64_t now_ns, bool all)
 		struct sample *s = e->first;
 		bool late = now_ns > s->time_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
 
+		if (s->kept)
+			r = look_again(e, s);
+		if (r < 0)
+			return r;
 		if (sample_ready(s))
 			r = sample_write(e, s);
 		else if (all || late)

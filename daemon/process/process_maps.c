@@ -33,10 +33,6 @@
 #define MIN_REREAD_NS (20 * NS_PER_MS)
 #define MAX_REREAD_NS (64 * NS_PER_SEC)
 
-/* x86-64: mapped at this address in every process, but in no list of mappings. */
-#define VSYSCALL_START 0xffffffffff600000ull
-#define VSYSCALL_END   0xffffffffff601000ull
-
 /* ---- whose mappings ---- */
 
 static void queue(struct process_table *pt, struct proc *p, bool first)
@@ -336,7 +332,7 @@ static struct mappings *maps_at(const struct proc *p, uint64_t time_ns)
 	return m;
 }
 
-static const struct mapping *find_at(const struct proc *p, uint64_t pc, uint64_t time_ns)
+const struct mapping *process_maps_find(const struct proc *p, uint64_t pc, uint64_t time_ns)
 {
 	struct mappings *m = maps_at(p, time_ns);
 
@@ -355,9 +351,9 @@ const struct mapping *process_table_mapping(struct process_table *pt, uint32_t t
 	if ((p->maps_state == MAPS_UNKNOWN || p->maps_lost) && !p->pub.free_ns &&
 	    boot_ns() >= p->reread_ns)
 		read_now(pt, p);
-	m = find_at(p, pc, time_ns);
+	m = process_maps_find(p, pc, time_ns);
 	if (!m) /* on its way into the new program it still has the registers of the old one */
-		m = find_at(p, pc, time_ns - EXEC_NS);
+		m = process_maps_find(p, pc, time_ns - EXEC_NS);
 	if (!m && p->maps_state == MAPS_KNOWN && time_ns >= p->old[0].until_ns)
 		process_maps_want(pt, p);
 	*ret_wait = !m && p->queued;
@@ -385,35 +381,17 @@ int process_table_resolve(struct process_table *pt, uint32_t tgid, uint64_t pc, 
 	return 0;
 }
 
+uint64_t process_maps_version(const struct proc *p, uint64_t time_ns)
+{
+	const struct mappings *m = maps_at(p, time_ns);
+
+	return p->maps_state == MAPS_KNOWN && !p->maps_lost && m ? mappings_version(m) : 0;
+}
+
 uint64_t process_table_maps_version(struct process_table *pt, uint32_t tgid, uint64_t time_ns)
 {
 	struct proc *p = process_table_proc(pt, tgid);
+	uint64_t version = p ? process_maps_version(p, time_ns) : 0;
 
-	if (!p || p->maps_state != MAPS_KNOWN || p->maps_lost || !maps_at(p, time_ns))
-		return 0;
-	return process_generated_version(pt, p, mappings_version(maps_at(p, time_ns)), time_ns);
-}
-
-struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
-				      uint64_t time_ns)
-{
-	struct proc *p = process_table_proc(pt, tgid);
-	struct location *loc, *generated = NULL;
-	struct module *module = NULL;
-	uint64_t offset = 0;
-	bool is_mapped;
-
-	if (pc >= VSYSCALL_START && pc < VSYSCALL_END)
-		module = symbolizer_pseudo_module(pt->sym, "[vsyscall]");
-	else
-		(void)process_table_resolve(pt, tgid, pc, time_ns, &module, &offset);
-	is_mapped = module != NULL;
-	if (!module) {
-		module = symbolizer_pseudo_module(pt->sym, "[unknown]");
-		offset = 0;
-	}
-	loc = module ? symbolizer_locate(pt->sym, module, offset) : NULL;
-	if (loc && p && (!is_mapped || module_may_be_generated(module)))
-		generated = process_generated_locate(pt, p, pc, time_ns, is_mapped, loc);
-	return generated ? generated : loc;
+	return version ? process_generated_version(pt, p, version, time_ns) : 0;
 }

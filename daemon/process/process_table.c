@@ -166,6 +166,7 @@ void process_table_clear(struct process_table *pt)
 	size_t pos = 0;
 	void *p;
 
+	process_locate_forget(pt);
 	while (pt->procs && hash_next(pt->procs, &pos, NULL, NULL, &p))
 		remove_proc(pt, p);
 	if (pt->pins)
@@ -631,6 +632,7 @@ void process_table_collect(struct process_table *pt, uint64_t now_ns)
 		else
 			remove_proc(pt, p);
 	}
+	process_locate_collect(pt, now_ns);
 	module_pins_collect(pt->pins, now_ns);
 	jit_pool_collect(pt->jits);
 }

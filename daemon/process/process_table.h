@@ -85,6 +85,9 @@ bool process_table_descends(const struct process_table *pt, uint32_t tgid, const
  */
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
 				      uint64_t time_ns);
+/* Those of a stack. False: out of memory. */
+bool process_table_locate_all(struct process_table *pt, uint32_t tgid, const uint64_t *pcs,
+			      size_t n, uint64_t time_ns, struct location **ret);
 
 /*
  * While this number stays, so does what process_table_locate() says of the

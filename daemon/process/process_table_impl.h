@@ -78,6 +78,7 @@ struct process_table {
 	struct module_pins *pins;
 	struct mappings_budget budget;
 	struct jit_pool *jits;
+	struct recent_places *recent; /* NULL: none */
 	struct proc *queue_first, *queue_last;
 	uint64_t read_credit_ns, credit_time_ns; /* for readings that cannot wait */
 	exec_pending_fn *exec_pending;
@@ -106,6 +107,14 @@ void process_maps_sort_queue(struct process_table *pt);
 void process_maps_drop(struct process_table *pt, struct proc *p);
 /* Programs that it has been, up to then. */
 void process_maps_forget(struct proc *p, uint64_t before_ns);
+
+/* What was mapped at `time_ns`: NULL, 0: nothing that is known, or not for sure. */
+const struct mapping *process_maps_find(const struct proc *p, uint64_t pc, uint64_t time_ns);
+uint64_t process_maps_version(const struct proc *p, uint64_t time_ns);
+
+/* In process_locate.c. */
+void process_locate_collect(struct process_table *pt, uint64_t now_ns);
+void process_locate_forget(struct process_table *pt);
 
 /* In process_generated.c. */
 /* Is it a jitdump file that the process has mapped, then so that it can be found? */

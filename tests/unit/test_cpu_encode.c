@@ -495,6 +495,77 @@ START_TEST(a_stack_is_told_once_in_a_generation)
 }
 END_TEST
 
+START_TEST(a_known_stack_that_waits_is_told_again_when_its_block_is_dropped)
+{
+	struct cpu_sample_event ev = a_sample(0, 2, 2);
+
+	ev.ips[2] = 0x7fff00000000ull;
+	ev.ips[3] = 0x7fff00001000ull;
+	encode(&ev);
+	put_unknown(1, CODE + 1);
+	ev.hdr.time_ns += 2;
+	encode(&ev); /* behind the one without a name */
+	ev.hdr.time_ns++;
+	encode(&ev);
+	w.refuse_bulk = _i;
+	ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+	w.refuse_bulk = false;
+	flush(4, true);
+	ck_assert_uint_eq(n_samples(), _i ? 3 : 4);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(sample(i + !_i)->timestamp, t0 + 1 + i);
+	ck_assert_uint_eq(sample(2)->stack_sample->callstack_iid,
+			  sample(_i ? 1 : 3)->stack_sample->callstack_iid);
+	written_assert_good(&w); /* each id means something */
+}
+END_TEST
+
+START_TEST(equal_addresses_are_one_location_until_the_mappings_change)
+{
+	struct mapping mapping = { .start = CODE + 0x50000, .end = CODE + 0x51000 };
+	const uint64_t pcs[] = { CODE + 5, CODE + 0x50005, CODE + 5, 0x7fff00000000ull };
+	struct location *first[4], *then[4];
+
+	ck_assert(process_table_locate_all(processes, TGID, pcs, 4, t0, first));
+	ck_assert_ptr_eq(first[0], first[2]);
+	ck_assert_ptr_ne(first[0], first[1]);
+	for (unsigned i = 0; i < 4; i++)
+		ck_assert_ptr_eq(process_table_locate(processes, TGID, pcs[i], t0), first[i]);
+	ck_assert(process_table_locate_all(processes, TGID, pcs, 4, t0, then));
+	ck_assert_mem_eq(first, then, sizeof(first));
+
+	mapping.module = symbolizer_pseudo_module(symbolizer, "[anon:exec]");
+	process_table_mmap(processes, TGID, t0, &mapping);
+	ck_assert(process_table_locate_all(processes, TGID, pcs, 4, t0 + 1, then));
+	ck_assert_ptr_eq(first[0], then[0]);
+	ck_assert_ptr_ne(first[1], then[1]);
+	ck_assert_str_eq(then[1]->module->path, "[anon:exec]");
+
+	/* What is remembered is let go of some time. */
+	process_table_collect(processes, t0);
+	process_table_collect(processes, t0 + 3600 * NS_PER_SEC);
+	ck_assert(process_table_locate_all(processes, TGID, pcs, 4, t0 + 1, then));
+	ck_assert_ptr_eq(first[0], then[0]);
+}
+END_TEST
+
+START_TEST(before_its_exec_an_address_is_in_another_file)
+{
+	struct mapping mapping = { .start = CODE, .end = CODE + 0x100000 };
+	const uint64_t pc = CODE + 5;
+	struct location *before, *after;
+
+	ck_assert(process_table_locate_all(processes, TGID, &pc, 1, t0, &before));
+	process_table_exec_maps(processes, TGID, t0 + 10);
+	mapping.module = symbolizer_pseudo_module(symbolizer, "[other]");
+	process_table_mmap(processes, TGID, t0 + 11, &mapping);
+	ck_assert(process_table_locate_all(processes, TGID, &pc, 1, t0 + 12, &after));
+	ck_assert_str_eq(after->module->path, "[other]");
+	ck_assert(process_table_locate_all(processes, TGID, &pc, 1, t0 + 9, &after));
+	ck_assert_ptr_eq(after, before);
+}
+END_TEST
+
 START_TEST(new_mappings_mean_other_frames_at_the_same_address)
 {
 	struct mapping mapping = { .start = CODE, .end = CODE + 0x100000, .pgoff = 0x10000 };
@@ -709,6 +780,10 @@ int main(void)
 	tcase_add_test(tc, not_more_than_so_many_wait);
 	tcase_add_test(tc, what_still_waits_is_freed);
 	tcase_add_test(tc, a_stack_is_told_once_in_a_generation);
+	tcase_add_loop_test(tc, a_known_stack_that_waits_is_told_again_when_its_block_is_dropped, 0,
+			    2);
+	tcase_add_test(tc, equal_addresses_are_one_location_until_the_mappings_change);
+	tcase_add_test(tc, before_its_exec_an_address_is_in_another_file);
 	tcase_add_test(tc, new_mappings_mean_other_frames_at_the_same_address);
 	tcase_add_loop_test(tc, whatever_is_dropped_the_samples_left_are_good, 0, 4);
 	tcase_add_test(tc, only_samples_of_their_own_size_are_valid);
