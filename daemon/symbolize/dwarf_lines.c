@@ -138,8 +138,20 @@ static const struct range *find_range(const struct ranges *rs, uint64_t addr)
 
 /* ---- opening ---- */
 
-/* libdw takes all of them into memory, unpacked, when it begins. */
-static int check_sizes(Elf *elf)
+/* What neither functions nor lines need, and can be a third of all. */
+static bool is_needed(const char *name)
+{
+	static const char *const others[] = { "loc",   "loclists", "macro",    "macinfo",
+					      "frame", "pubnames", "pubtypes", "names" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (strcmp(name + strlen(".debug_"), others[i]) == 0)
+			return false;
+	return true;
+}
+
+/* libdw takes all of them into memory, unpacked, when it begins: those that it can see. */
+static int check_sections(Elf *elf)
 {
 	uint64_t total = 0;
 	Elf_Scn *scn = NULL;
@@ -157,6 +169,11 @@ static int check_sizes(Elf *elf)
 		name = elf_strptr(elf, names, sh.sh_name);
 		if (!name || (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug", 7) != 0))
 			continue;
+		if (!is_needed(name)) {
+			sh.sh_type = SHT_NOBITS; /* for us; the file stays as it is */
+			(void)gelf_update_shdr(scn, &sh);
+			continue;
+		}
 		if (sh.sh_size > MAX_DEBUG_BYTES)
 			return -EFBIG;
 		total += sh.sh_size;
@@ -176,7 +193,7 @@ static int open_dwarf(int fd, Elf **ret_elf, Dwarf **ret)
 	int r = elf_file_open(fd, ret_elf);
 
 	if (r == 0)
-		r = check_sizes(*ret_elf);
+		r = check_sections(*ret_elf);
 	if (r < 0)
 		return r;
 	*ret = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);

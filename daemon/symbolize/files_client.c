@@ -366,6 +366,7 @@ static int send_batch(struct files_client *c, struct files_batch *b)
 		.seq = c->next_seq,
 		.n = b->n,
 		.kind = b->kind,
+		.flags = b->flags,
 	};
 	union {
 		struct cmsghdr align;

@@ -26,6 +26,7 @@ struct files_batch {
 	enum files_kind kind;
 	int fd;	       /* -1: perhaps the worker still has the file */
 	int second_fd; /* what goes with it (FILES_FD_SECOND), or -1 */
+	uint32_t flags; /* of struct files_request */
 	uint32_t n;
 	union {
 		uint64_t offsets[FILES_BATCH_MAX];

@@ -61,13 +61,18 @@ enum files_fds {
 };
 #define FILES_MAX_FDS 2
 
+/* LINES: whoever asks has the names of symbol tables already, which take long to read. */
+#define FILES_DWARF_ONLY 1
+
 /* Sent without the offsets that are not used. */
 struct files_request {
 	uint64_t file_id;
 	uint32_t seq;
-	uint32_t n;    /* offsets, or variables */
-	uint32_t kind; /* enum files_kind */
-	uint32_t fds;  /* enum files_fds, or-ed */
+	uint32_t n;	/* offsets, or variables */
+	uint32_t kind;	/* enum files_kind */
+	uint32_t fds;	/* enum files_fds, or-ed */
+	uint32_t flags; /* FILES_DWARF_ONLY, or 0 */
+	uint32_t zero;
 	union {
 		uint64_t offsets[FILES_BATCH_MAX]; /* in the file; of LINES addresses */
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];

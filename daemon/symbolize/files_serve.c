@@ -245,17 +245,18 @@ static void forget_lines(struct files_server *s)
  * libdw reads from the descriptors as long as it is there: they stay open. A
  * debug file may also have a symbol table alone.
  */
-static int load_lines(struct files_server *s, uint64_t id, int fds[FILES_MAX_FDS])
+static int load_lines(struct files_server *s, const struct files_request *req,
+		      int fds[FILES_MAX_FDS])
 {
 	int r;
 
 	forget_lines(s);
 	r = dwarf_lines_load(fds[0], fds[1], &s->lines);
-	if (r == -ENOEXEC || r == -EFBIG)
+	if ((r == -ENOEXEC || r == -EFBIG) && !(req->flags & FILES_DWARF_ONLY))
 		r = elf_symbols_load(fds[0], -1, &s->lines_symbols);
 	if (r < 0)
 		return r;
-	s->lines_id = id;
+	s->lines_id = req->file_id;
 	for (int i = 0; i < FILES_MAX_FDS; i++) {
 		s->lines_fds[i] = fds[i];
 		fds[i] = -1;
@@ -276,11 +277,13 @@ static const char *symbol_at(struct files_server *s, uint64_t vaddr)
 }
 
 /* The frames at `vaddr`, the innermost one first. */
-static size_t find_frames(struct files_server *s, uint64_t vaddr,
+static size_t find_frames(struct files_server *s, uint64_t vaddr, bool dwarf_only,
 			  struct dwarf_frame frames[DWARF_MAX_FRAMES])
 {
 	size_t n = s->lines ? dwarf_lines_find(s->lines, vaddr, frames) : 0;
 
+	if (dwarf_only)
+		return n;
 	if (n == 0)
 		frames[n++] = (struct dwarf_frame){ 0 };
 	if (!frames[n - 1].function)
@@ -313,12 +316,13 @@ static struct source_frame frame_of(const struct dwarf_frame *in, struct frame_t
 }
 
 /* False: no room in this reply. */
-static bool add_lines(struct files_server *s, uint64_t vaddr, struct files_writer *reply)
+static bool add_lines(struct files_server *s, uint64_t vaddr, bool dwarf_only,
+		      struct files_writer *reply)
 {
 	static struct frame_text text[FILES_FRAMES_MAX]; /* the worker has one thread */
 	struct dwarf_frame found[DWARF_MAX_FRAMES];
 	struct source_frame frames[FILES_FRAMES_MAX];
-	size_t n = find_frames(s, vaddr, found), skip = 0;
+	size_t n = find_frames(s, vaddr, dwarf_only, found), skip = 0;
 
 	if (n > FILES_FRAMES_MAX) {
 		skip = n - FILES_FRAMES_MAX;
@@ -336,7 +340,7 @@ static void serve_lines(struct files_server *s, const struct files_request *req,
 	int r = 0;
 
 	if (s->lines_id != req->file_id)
-		r = fds[0] >= 0 ? load_lines(s, req->file_id, fds) : -ESTALE;
+		r = fds[0] >= 0 ? load_lines(s, req, fds) : -ESTALE;
 	if (r < 0) {
 		head->status = r == -ESTALE ? FILES_GONE : FILES_BROKEN;
 		files_reply_begin(reply, head);
@@ -344,7 +348,8 @@ static void serve_lines(struct files_server *s, const struct files_request *req,
 	}
 	head->status = FILES_OK;
 	files_reply_begin(reply, head);
-	while (head->n < req->n && add_lines(s, req->offsets[head->n], reply))
+	while (head->n < req->n &&
+	       add_lines(s, req->offsets[head->n], req->flags & FILES_DWARF_ONLY, reply))
 		head->n++;
 	memcpy(reply->bytes, head, sizeof(*head)); /* now that their number is known */
 }

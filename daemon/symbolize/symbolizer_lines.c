@@ -91,6 +91,7 @@ static bool ask(struct lines_query *q, struct location *const *locs, size_t n)
 		return false;
 	*lq = (struct lines_question){ .sym = q->sym, .query = q, .module = m };
 	lq->batch.kind = FILES_LINES;
+	lq->batch.flags = FILES_DWARF_ONLY;
 	lq->batch.file_id = m->pub.id;
 	lq->batch.second_fd = -1;
 	m->n_busy++;
