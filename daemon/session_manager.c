@@ -229,6 +229,14 @@ static int start_timer(struct session_manager *m, bool is_busy)
 	return 0;
 }
 
+static bool any_stopping(const struct session_manager *m)
+{
+	for (const struct managed_session *ms = m->first; ms; ms = ms->next)
+		if (ms->stopping)
+			return true;
+	return false;
+}
+
 static int on_timer(void *ctx, uint32_t events)
 {
 	struct session_manager *m = ctx;
@@ -249,6 +257,8 @@ static int on_timer(void *ctx, uint32_t events)
 		update_own(m); /* a worker that has died has a successor */
 	}
 
+	if (flush || any_stopping(m))
+		symbolizer_ask(m->env.symbolizer);
 	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
 		bool was_stopping = ms->stopping; /* its own time may be up below */
 

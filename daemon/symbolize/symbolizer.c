@@ -31,6 +31,9 @@
  */
 #define MAX_UNUSED_LOCATIONS (256u * 1024)
 
+/* So many are not made to wait for symbolizer_ask(). */
+#define ASK_AT_ONCE (4 * FILES_BATCH_MAX)
+
 /* Beyond that a location goes without a name: the worker cannot keep up. */
 #define MAX_WAITING (128u * 1024)
 
@@ -452,8 +455,8 @@ static void wait_for_name(struct symbolizer *sym, struct code_module *m, struct 
 	location_hold(&e->pub);
 	TAILQ_INSERT_TAIL(&m->waiting, e, link);
 	m->n_busy++;
-	sym->n_waiting++;
-	symbolizer_ask(sym);
+	if (++sym->n_waiting >= ASK_AT_ONCE)
+		symbolizer_ask(sym);
 }
 
 /* ---- locations ---- */

@@ -97,12 +97,17 @@ void module_hold(struct module *module);
 void module_release(struct module *module);
 
 /*
- * The location of `file_offset` in `module`; asks the worker at the first call.
+ * The location of `file_offset` in `module`; its name is asked for by symbolizer_ask().
  * Valid until symbolizer_collect() has let go of it: hold an id, or a reference.
  * NULL: out of memory.
  */
 struct location *symbolizer_locate(struct symbolizer *sym, struct module *module,
 				   uint64_t file_offset);
+/*
+ * Asks for the names that are waited for. Some times a second: a question to the worker
+ * takes longer than the names in it.
+ */
+void symbolizer_ask(struct symbolizer *sym);
 /*
  * A line of an interpreted function, ready at once. `code` tells the functions of
  * `module`, a pseudo module, apart; `name` and `file` (which may be empty) are

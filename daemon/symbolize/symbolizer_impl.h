@@ -72,8 +72,6 @@ void symbolizer_fail_module(struct symbolizer *sym, struct code_module *m, enum 
 			    const char *why);
 /* About `m`, with its descriptor; n_busy is the caller's to count. NULL: out of memory. */
 struct question *symbolizer_question(struct code_module *m, enum files_kind kind);
-/* Asks about what waits for its turn, as far as there is room on the way. */
-void symbolizer_ask(struct symbolizer *sym);
 void symbolizer_enqueue(struct symbolizer *sym, struct code_module *m);
 
 /* symbolizer_debug.c: asks what the file has. False: not possible, or not needed. */

@@ -262,6 +262,7 @@ static struct location *locate(struct module *m, uint64_t offset)
 	struct location *loc = symbolizer_locate(sym, m, offset);
 
 	ck_assert_ptr_nonnull(loc);
+	symbolizer_ask(sym);
 	return loc;
 }
 
