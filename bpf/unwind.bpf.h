@@ -332,38 +332,52 @@ static __always_inline __u64 unwind_stack_size(struct task_struct *task, __u64 s
 	return size < UNWIND_MAX_STACK ? size + 64 : UNWIND_LARGE_COPY_BYTES;
 }
 
+/* More pages in a row that are not there are the end of the stack. */
+#define UNWIND_MAX_GAP 4
+
+struct unwind_copying {
+	struct unwind_copy *copy;
+	__u8 *stack;
+	__u64 max, size;
+	__u32 len, gap;
+};
+
+/* To the end of a page, since the next one may not be there. */
+static long unwind_copy_page(__u64 i, struct unwind_copying *c)
+{
+	__u64 from = c->copy->from + c->len;
+	__u32 len = c->len, piece = 4096 - (from & 4095);
+
+	if (piece > c->size - len)
+		piece = c->size - len;
+	barrier_var(piece);
+	barrier_var(len);
+	if (piece == 0 || piece > 4096 || len > c->max - 4096)
+		return 1;
+	c->len = len + piece;
+	if (bpf_probe_read_user(c->stack + len, piece, (const void *)from) == 0) {
+		c->gap = 0;
+		c->copy->len = c->len;
+		return 0;
+	}
+	c->copy->missing |= 1u << (i & 15);
+	return ++c->gap > UNWIND_MAX_GAP;
+}
+
 /*
- * Copies up to `max` bytes of the stack, from the red zone on: to the end of a page at a
- * time, since the next one may not be there.
+ * Copies up to `max` bytes of the stack, from the red zone on. Of a large array in a
+ * frame, or of a frame that has just begun, pages have never been touched.
  */
 static __always_inline void unwind_copy_stack(struct unwind_copy *copy, __u8 *stack, __u32 max)
 {
-	__u64 size;
-	__u32 len = 0;
+	struct unwind_copying c = { .copy = copy, .stack = stack, .max = max };
 
 	copy->from = copy->sp - UNWIND_RED_ZONE;
-	/* A page below that has never been touched is not there. */
-	if (((copy->from ^ copy->sp) & ~4095ull) &&
-	    bpf_probe_read_user(stack, 1, (const void *)copy->from))
-		copy->from = copy->sp & ~4095ull;
-	size = unwind_stack_size((void *)bpf_get_current_task_btf(), copy->from);
-	if (size > max)
-		size = max;
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < UNWIND_LARGE_COPY_BYTES / 4096 + 1; i++) {
-		__u32 piece = 4096 - ((copy->from + len) & 4095);
-
-		if (piece > size - len)
-			piece = size - len;
-		barrier_var(piece);
-		barrier_var(len);
-		if (piece == 0 || piece > 4096 || len > max - 4096)
-			break;
-		if (bpf_probe_read_user(stack + len, piece, (const void *)(copy->from + len)))
-			break;
-		len += piece;
-	}
-	copy->len = len;
+	copy->len = copy->missing = 0;
+	c.size = unwind_stack_size((void *)bpf_get_current_task_btf(), copy->from);
+	if (c.size > max)
+		c.size = max;
+	bpf_loop(UNWIND_LARGE_COPY_BYTES / 4096 + 1, unwind_copy_page, &c, 0);
 }
 
 /*

@@ -200,7 +200,8 @@ struct unwind_copy {
 	__u64 bx;	/* value of rbx there, if has_bx */
 	__u64 start_ns; /* as in struct unwind_proc */
 	__u64 exec_id;
-	__u32 len;     /* of the stack copied, from sp on; 0: there is no copy */
+	__u16 len;     /* of the stack copied; 0: there is no copy */
+	__u16 missing; /* pages that could not be read: bit 0 is the one of `from` */
 	__u8 is_exact; /* pc is where it runs, and regs are its registers */
 	__u8 has_bx;
 	__u8 is_approx;

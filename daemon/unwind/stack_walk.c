@@ -15,12 +15,20 @@ struct unwind_env {
 
 #include "unwind_step.h"
 
+/* Is the byte on a page that could not be read? */
+static bool is_missing(const struct unwind_copy *copy, uint64_t at)
+{
+	return copy->missing >> (((copy->from & 4095) + at) >> 12) & 1;
+}
+
 static __always_inline int unwind_read(struct unwind_walk *w, void *dst, __u32 size, __u64 addr)
 {
 	const struct unwind_copy *copy = w->env.copy;
 	uint64_t at = addr - copy->from;
 
 	if (at < copy->len && size <= copy->len - at) {
+		if (is_missing(copy, at) || is_missing(copy, at + size - 1))
+			return UNWIND_READ_STACK;
 		memcpy(dst, w->env.stack + at, size);
 		return 0;
 	}

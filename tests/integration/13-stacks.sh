@@ -153,5 +153,14 @@ while IFS=$'\t' read -r label all good whole unseen others; do
 		echo "  $unseen patterns without samples; others: $others"
 	fi
 done <"$T/seen"
+
+# A sample at each page fault. Copies of others' stacks may have left no room: until it works.
+new_frames() {
+	tracectl record -q -f -s proc,cpu -e page-faults -o "$T/faults" -- "$prog/new_frames"
+	"$O/tests/tools/tracedump" "$T/faults" | cut -f 8 | grep 'new_frame;new_frame' >"$T/faulting"
+	[ "$(wc -l <"$T/faulting")" -ge 3 ] && ! grep -v '^_start;.*;main;new_frame' "$T/faulting" >"$T/not-whole"
+}
+check "frames that lie on new pages are left" wait_for 60 new_frames
+sed 's/^/  /' "$T/not-whole"
 stop_tracerd
 check "the daemon ends in order" [ $? = 0 ]

@@ -173,7 +173,7 @@ static void copy_of(const ucontext_t *uc, uint64_t top, struct unwind_copy *copy
 	if (size > top - copy->from)
 		size = top - copy->from;
 	copy_raw(stack, copy->from, size);
-	copy->len = (uint32_t)size;
+	copy->len = (uint16_t)size;
 }
 
 /* The end of the stack that `sp` is in. */
@@ -199,6 +199,8 @@ static void walk(const struct unwind_copy *copy, const uint8_t *stack)
 }
 
 static size_t max_copy = UNWIND_LARGE_COPY_BYTES;
+static uint64_t missing_page; /* 0: none */
+static bool all_missing;
 
 /* Its own frame is the innermost of both walks. */
 __attribute__((noinline)) static void look(void)
@@ -210,6 +212,12 @@ __attribute__((noinline)) static void look(void)
 	result.n_expected = backtrace(result.expected, 128);
 	getcontext(&uc);
 	copy_of(&uc, stack_top(), &copy, stack, max_copy);
+	if (missing_page) {
+		copy.missing = (uint16_t)(1u << ((missing_page >> 12) - (copy.from >> 12)));
+		memset(stack + (missing_page - copy.from), 0xff, 4096);
+	}
+	if (all_missing)
+		copy.missing = UINT16_MAX;
 	walk(&copy, stack);
 }
 
@@ -319,6 +327,36 @@ START_TEST(a_signal_handler_does_not_hide_what_it_interrupted)
 		found |= result.ips[i] == interrupted + 1;
 	ck_assert(found);
 	ck_assert_int_ge(result.n_expected, (int)result.n);
+}
+END_TEST
+
+/* Most of its array is never touched. */
+__attribute__((noinline)) static int with_a_large_array(int n)
+{
+	volatile char room[3 * 4096];
+
+	room[0] = (char)n;
+	missing_page = ((uint64_t)(uintptr_t)room + 4096) & ~4095ull;
+	look();
+	missing_page = 0;
+	return room[0];
+}
+
+START_TEST(a_page_that_was_never_touched_is_walked_past)
+{
+	(void)with_a_large_array(1);
+	ck_assert_uint_ge(result.n, 5);
+	assert_as_expected();
+}
+END_TEST
+
+START_TEST(what_lies_on_a_page_that_is_missing_is_not_made_up)
+{
+	all_missing = true;
+	look();
+	all_missing = false;
+	ck_assert_str_eq(unwind_end_name(result.end), "READ_STACK");
+	ck_assert_uint_eq(result.n, 1);
 }
 END_TEST
 
@@ -636,6 +674,8 @@ int main(void)
 	tcase_add_test(own, deep_recursion_is_walked_frame_by_frame);
 	tcase_add_test(own, a_thread_begins_where_it_was_started);
 	tcase_add_test(own, a_signal_handler_does_not_hide_what_it_interrupted);
+	tcase_add_test(own, a_page_that_was_never_touched_is_walked_past);
+	tcase_add_test(own, what_lies_on_a_page_that_is_missing_is_not_made_up);
 	tcase_add_test(own, a_copy_that_is_too_short_is_called_so);
 
 	suite_add_tcase(s, t);
