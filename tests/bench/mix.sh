@@ -8,6 +8,7 @@
 #
 #	mix_prepare DIR		writes and builds what is needed; says what is left out
 #	mix_start		each program in a process group of its own
+#	mix_roots		its processes, which have started all others
 #	mix_stop
 #	churn DIR		programs that are over within 5 to 50 ms, one after the other
 
@@ -91,6 +92,10 @@ mix_start() {
 		sleep 0.5
 		mix_one /usr/bin/python3 "$mix_dir/client.py" "$mix_dir/nginx.sock"
 	fi
+}
+
+mix_roots() {
+	(IFS=,; echo "${mix_pids[*]}")
 }
 
 mix_stop() {

@@ -3,16 +3,17 @@
 """How many stacks are whole, in a trace of ours or in what perf script prints.
 
     whole.py trace FILE [OPTIONS]
-    whole.py perf [OPTIONS] <OUTPUT     perf script --no-inline -F comm,pid,tid,time,ip,sym
+    whole.py perf [OPTIONS] <OUTPUT     perf script --no-inline --show-task-events -F comm,pid,tid,time,ip,sym
 
+    --under PID,...         only processes that these are, or have started
     --first S, --after S    only samples of the first S seconds, or after them
     --short MS              only of processes whose samples lie within so much time
     --comm REGEX            only of threads that had such a name
     -v                      a line for each name and reason
 
-Prints "SAMPLES USER WHOLE FRAMES": samples of processes (not of kernel threads),
-those that have a user stack, whose stacks are whole, and frames in the mean. Of
-ours the walk says what is whole; of perf's, what ends where threads begin.
+Prints "SAMPLES USER WHOLE FRAMES ALL": samples of processes (not of kernel threads),
+those that have a user stack, whose stacks are whole, frames in the mean, and how many
+samples of processes there are without these options. Of ours the walk says what is whole; of perf's, what ends where threads begin.
 """
 import argparse
 import os
@@ -22,10 +23,33 @@ from collections import Counter, defaultdict
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../integration"))
 from stacks import Trace, WHOLE  # noqa: E402
+from wire import fields  # noqa: E402
 
 NO_STACK = {"EXITING", "EXECVE", "KTHREAD", "COMPAT32", "ASLEEP"}
 # One of the outermost frames: libc's last one has no name everywhere.
 BEGIN = re.compile(r"_start|__libc_start_main|__libc_start_call_main|(__GI_)?(__)?clone3?|start_thread|_dl_start_user")
+
+
+parents = {}  # pid -> the one that has started it
+
+
+class Tree(Trace):
+    """A trace with the parents of processes."""
+
+    def packet(self, get):
+        super().packet(get)
+        for number, value in fields(get.get(2, b"")):
+            if number == 1:
+                process = dict(fields(value))
+                parents[process[1]] = process.get(2, 0)
+
+
+def is_under(pid, roots):
+    seen = set()
+    while pid and pid not in roots and pid not in seen:
+        seen.add(pid)
+        pid = parents.get(pid)
+    return pid in roots
 
 
 class Sample:
@@ -35,7 +59,7 @@ class Sample:
 
 
 def of_trace(path):
-    trace = Trace(path)
+    trace = Tree(path)
     for sequence, time, sample in trace.samples:
         why = trace.error(sequence, sample)
         if why == "KTHREAD":
@@ -56,7 +80,13 @@ def of_perf(lines):
         return Sample(time, pid, comm, len(frames), bool(user), whole, "" if whole else "?")
 
     for line in lines:
-        if not line.strip():
+        fork = re.search(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):\d+\)", line)
+        if fork:
+            if fork[1] != fork[2]:  # no thread
+                parents[int(fork[1])] = int(fork[2])
+        elif re.search(r"PERF_RECORD_(COMM|EXIT|NAMESPACES)", line):
+            pass
+        elif not line.strip():
             if head and head[1] != 0:
                 yield sample()
             head, frames = None, []
@@ -79,6 +109,8 @@ def selected(samples, args):
             continue
         if args.short and spans[s.pid][1] - spans[s.pid][0] > args.short / 1000:
             continue
+        if args.under and not is_under(s.pid, args.under):
+            continue
         if args.comm and not any(re.fullmatch(args.comm, name) for name in s.name.split()):
             continue
         yield s
@@ -92,6 +124,7 @@ def main():
     parser.add_argument("--after", type=float)
     parser.add_argument("--short", type=float)
     parser.add_argument("--comm")
+    parser.add_argument("--under", type=lambda s: {int(pid) for pid in s.split(",")})
     parser.add_argument("-v", action="store_true")
     args = parser.parse_args()
     if args.kind == "trace":
@@ -101,7 +134,7 @@ def main():
     chosen = list(selected(samples, args))
     user = [s for s in chosen if s.has_user]
     print(len(chosen), len(user), sum(s.whole for s in user),
-          "%.1f" % (sum(s.frames for s in user) / len(user) if user else 0))
+          "%.1f" % (sum(s.frames for s in user) / len(user) if user else 0), len(samples))
     if args.v:
         names = defaultdict(Counter)
         for s in chosen:
