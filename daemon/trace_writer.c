@@ -19,9 +19,16 @@
 #define FLAG_NEEDS   2
 
 #define FIELD_TRACE_PACKET	 1
+#define FIELD_SEQUENCE_ID	 10
 #define FIELD_INTERNED_DATA	 12
+#define FIELD_FLAGS		 13
+#define FIELD_PREVIOUS_DROPPED	 42
 #define FIELD_COMPRESSED_PACKETS 50
 #define FIELD_DEFAULTS		 59
+#define FIELD_FIRST_PACKET	 87
+
+/* The sequence id, the flags and two more, of at most 7 bytes each. */
+#define OWN_FIELDS_MAX 28
 
 static bool is_essential(enum trace_sequence seq)
 {
@@ -250,34 +257,60 @@ bool trace_writer_is_full(const struct trace_writer *w)
 
 /* ---- packets ---- */
 
-int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
-		     unsigned n_events)
+static size_t put_number(uint8_t *dst, unsigned field, uint64_t value)
 {
-	struct trace_block *block = is_essential(seq) ? &w->essential : &w->bulk;
+	size_t n = varint(dst, (uint64_t)field << 3);
+
+	return n + varint(dst + n, value);
+}
+
+/* What the writer says of a packet: whose it is, and what a reader must know before. */
+static size_t own_fields(const struct trace_sequence_state *s, enum trace_sequence seq,
+			 uint8_t dst[OWN_FIELDS_MAX])
+{
+	size_t n = put_number(dst, FIELD_SEQUENCE_ID, seq);
+
+	n += put_number(dst + n, FIELD_FLAGS, s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS);
+	if (!s->cleared && !s->lost)
+		n += put_number(dst + n, FIELD_FIRST_PACKET, 1);
+	if (s->lost)
+		n += put_number(dst + n, FIELD_PREVIOUS_DROPPED, 1);
+	return n;
+}
+
+static struct trace_block *block_of(struct trace_writer *w, enum trace_sequence seq)
+{
+	return is_essential(seq) ? &w->essential : &w->bulk;
+}
+
+/* The packet up to its own fields, for which there are `len` bytes of room then. */
+static int begin_packet(struct trace_writer *w, enum trace_sequence seq, size_t len)
+{
 	struct trace_sequence_state *s = &w->sequences[seq];
-	size_t len;
+	struct buf *packets = &block_of(w, seq)->packets;
+	uint8_t own[OWN_FIELDS_MAX];
+	size_t n_own = own_fields(s, seq, own);
 	int r;
 
-	pkt->has_trusted_packet_sequence_id = 1;
-	pkt->trusted_packet_sequence_id = seq;
-	pkt->has_sequence_flags = 1;
-	pkt->sequence_flags = s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS;
-	pkt->has_first_packet_on_sequence = !s->cleared && !s->lost;
-	pkt->first_packet_on_sequence = 1;
-	pkt->has_previous_packet_dropped = s->lost;
-	pkt->previous_packet_dropped = 1;
-
-	len = trace_packet__get_packed_size(pkt);
+	len += n_own;
 	if (s->pending.len)
 		len += field_size(FIELD_INTERNED_DATA, s->pending.len);
 	if (!s->cleared && s->defaults.len)
 		len += field_size(FIELD_DEFAULTS, s->defaults.len);
-	r = buf_reserve(&block->packets, field_size(FIELD_TRACE_PACKET, len));
+	r = buf_reserve(packets, field_size(FIELD_TRACE_PACKET, len));
 	if (r < 0)
 		return r;
+	put_field_head(packets, FIELD_TRACE_PACKET, len);
+	memcpy(packets->data + packets->len, own, n_own);
+	packets->len += n_own;
+	return 0;
+}
 
-	put_field_head(&block->packets, FIELD_TRACE_PACKET, len);
-	block->packets.len += trace_packet__pack(pkt, block->packets.data + block->packets.len);
+static void end_packet(struct trace_writer *w, enum trace_sequence seq, unsigned n_events)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	struct trace_block *block = block_of(w, seq);
+
 	if (s->pending.len)
 		put_field(&block->packets, FIELD_INTERNED_DATA, s->pending.data, s->pending.len);
 	if (!s->cleared && s->defaults.len)
@@ -286,25 +319,57 @@ int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacke
 	s->cleared = true;
 	s->lost = false;
 	block->n_events[w->source] += n_events;
+}
+
+int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
+		     unsigned n_events)
+{
+	struct buf *packets = &block_of(w, seq)->packets;
+	int r = begin_packet(w, seq, trace_packet__get_packed_size(pkt));
+
+	if (r < 0)
+		return r;
+	packets->len += trace_packet__pack(pkt, packets->data + packets->len);
+	end_packet(w, seq, n_events);
 	return 0;
+}
+
+/* Closes what is full. */
+static int after_packet(struct trace_writer *w, enum trace_sequence seq)
+{
+	int r = 0;
+
+	if (w->essential.packets.len >= BLOCK_BYTES)
+		r = close_block(w, &w->essential);
+	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= 2 * BLOCK_BYTES)
+		r = trace_writer_flush(w);
+	return r;
 }
 
 /*
  * An essential packet never closes the bulk block: somebody may have interned
  * something for a packet to come, and closing can start a new generation.
  */
-int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events)
 {
 	int r = trace_writer_add(w, seq, pkt, n_events);
 
+	return r < 0 ? r : after_packet(w, seq);
+}
+
+int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
+			    size_t len, unsigned n_events)
+{
+	struct buf *packets = &block_of(w, seq)->packets;
+	int r = begin_packet(w, seq, len);
+
 	if (r < 0)
 		return r;
-	if (w->essential.packets.len >= BLOCK_BYTES)
-		r = close_block(w, &w->essential);
-	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= 2 * BLOCK_BYTES)
-		r = trace_writer_flush(w);
-	return r;
+	memcpy(packets->data + packets->len, fields, len);
+	packets->len += len;
+	end_packet(w, seq, n_events);
+	return after_packet(w, seq);
 }
 
 int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,

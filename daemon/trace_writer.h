@@ -69,8 +69,17 @@ void trace_writer_free(struct trace_writer *w);
  * this packet completes, for the ledger of the current source. `pkt` stays the
  * caller's; nothing of it is kept.
  */
-int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events);
+
+/* A packet that is one sample. */
+struct trace_sample {
+	uint64_t time_ns, weight;
+	uint64_t callstack_iid, task_iid, execution_iid;
+	const char *error; /* why its stack is not whole; NULL: it is */
+};
+int trace_writer_put_sample(struct trace_writer *w, enum trace_sequence seq,
+			    const struct trace_sample *sample, unsigned n_events);
 
 /* Defaults of a sequence (source of samples, ...); repeated in each generation. */
 int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,

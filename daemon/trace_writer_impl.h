@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trace_writer_impl.h - the insides of a trace writer, shared by its
- * files: trace_writer.c (packets and blocks), trace_intern.c (interned data),
- * trace_places.c (locations), trace_event.c (tracks and TrackEvents).
+ * files: trace_writer.c (packets and blocks), trace_sample.c (samples), trace_intern.c (interned
+ * data), trace_places.c (locations), trace_event.c (tracks and TrackEvents).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
@@ -70,8 +70,11 @@ struct trace_writer {
 };
 
 /* trace_writer_put() that leaves the block open, for packets that must share one. */
-int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, TracePacket *pkt,
+int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events);
+/* trace_writer_put() of fields that are packed already. */
+int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
+			    size_t len, unsigned n_events);
 
 /* Appends field `field`, of wire type "length-delimited", to `b`. */
 int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len);

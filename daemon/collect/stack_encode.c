@@ -489,26 +489,22 @@ static uint64_t intern_stack(struct stack_encoder *e, struct sample *s)
 
 static int sample_write(struct stack_encoder *e, struct sample *s)
 {
-	TracePacket pkt = TRACE_PACKET__INIT;
-	StackSample msg = STACK_SAMPLE__INIT;
+	struct trace_sample out = {
+		.time_ns = s->time_ns,
+		.weight = s->weight,
+		.callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid,
+		.task_iid = trace_intern_task(e->writer, e->seq, s->tgid, s->tid),
+		.execution_iid = trace_intern_execution(e->writer, e->seq, s->cpu, s->in_kernel),
+	};
 
-	msg.has_callstack_iid = msg.has_task_context_iid = msg.has_execution_context_iid = 1;
-	msg.has_primary_weight = 1;
-	msg.callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid;
-	msg.task_context_iid = trace_intern_task(e->writer, e->seq, s->tgid, s->tid);
-	msg.execution_context_iid = trace_intern_execution(e->writer, e->seq, s->cpu, s->in_kernel);
-	msg.primary_weight = s->weight;
-	if (!msg.callstack_iid || !msg.task_context_iid || !msg.execution_context_iid)
+	if (!out.callstack_iid || !out.task_iid || !out.execution_iid)
 		return -ENOMEM;
 	if (s->stack.approx && s->end == UNWIND_COMPLETE)
 		s->end = UNWIND_APPROX;
 	if (s->end != UNWIND_COMPLETE)
-		msg.unwind_error = (char *)unwind_end_name(s->end);
+		out.error = unwind_end_name(s->end);
 	e->ends[s->end]++;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = s->time_ns;
-	pkt.stack_sample = &msg;
-	return trace_writer_put(e->writer, e->seq, &pkt, !s->is_extra);
+	return trace_writer_put_sample(e->writer, e->seq, &out, !s->is_extra);
 }
 
 static void drop_first(struct stack_encoder *e)

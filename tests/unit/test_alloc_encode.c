@@ -138,7 +138,7 @@ START_TEST(only_whole_records_are_valid)
 	ck_assert(is_valid(&ev));
 	ev.copy.len = 65;
 	ck_assert(!is_valid(&ev));
-	ev.copy.len = UINT32_MAX;
+	ev.copy.len = UINT16_MAX;
 	ck_assert(!is_valid(&ev));
 }
 END_TEST

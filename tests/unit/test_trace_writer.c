@@ -62,6 +62,38 @@ static uint64_t n_dropped(void)
 	return stats.n_dropped;
 }
 
+/* Packed by hand, read by protobuf-c. */
+START_TEST(a_sample_reads_as_it_was_put)
+{
+	static const struct trace_sample samples[] = {
+		{ .time_ns = UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX },
+		{ .time_ns = 127, .callstack_iid = 1, .task_iid = 128, .execution_iid = 16384 },
+		{ .time_ns = 1, .weight = 1, 1, 1, 1, .error = "JIT_NOFP" },
+		{ .time_ns = 1, .weight = 1, 1, 1, 1, .error = "" },
+	};
+	const size_t n = sizeof(samples) / sizeof(samples[0]);
+
+	for (size_t i = 0; i < n; i++)
+		ck_assert_int_eq(trace_writer_put_sample(w.writer, SEQ_SAMPLES, &samples[i], 1), 0);
+	written_read(&w);
+	ck_assert_uint_eq(written_count(&w, SEQ_SAMPLES), n);
+	for (size_t i = 0; i < n; i++) {
+		const TracePacket *pkt = written_packet(&w, SEQ_SAMPLES, i);
+		const StackSample *got = pkt->stack_sample;
+
+		ck_assert_uint_eq(pkt->timestamp, samples[i].time_ns);
+		ck_assert_uint_eq(pkt->sequence_flags, i ? NEEDS : CLEARED | NEEDS);
+		ck_assert_ptr_nonnull(got);
+		ck_assert_uint_eq(got->primary_weight, samples[i].weight);
+		ck_assert_uint_eq(got->callstack_iid, samples[i].callstack_iid);
+		ck_assert_uint_eq(got->task_context_iid, samples[i].task_iid);
+		ck_assert_uint_eq(got->execution_context_iid, samples[i].execution_iid);
+		ck_assert_pstr_eq(got->unwind_error, samples[i].error);
+		ck_assert_uint_eq(got->base.n_unknown_fields + pkt->base.n_unknown_fields, 0);
+	}
+}
+END_TEST
+
 START_TEST(the_first_packet_of_a_sequence_says_so)
 {
 	instant("a", 1);
@@ -427,6 +459,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
+	tcase_add_test(tc, a_sample_reads_as_it_was_put);
 	tcase_add_test(tc, the_first_packet_of_a_sequence_says_so);
 	tcase_add_test(tc, essential_packets_precede_the_bulk_that_leans_on_them);
 	tcase_add_test(tc, events_count_as_written_when_their_block_has_gone);
