@@ -83,15 +83,6 @@ void process_locate_collect(struct process_table *pt, uint64_t now_ns)
 		process_locate_forget(pt);
 }
 
-/* Does it depend on the mappings alone? Generated code is another one at another time. */
-static bool is_lasting(const struct proc *p, uint64_t version, uint64_t pc, uint64_t time_ns,
-		       const struct location *loc)
-{
-	return version && version == process_maps_version(p, time_ns) &&
-	       process_maps_find(p, pc, time_ns) && module_is_file(loc->module) &&
-	       !module_may_be_generated(loc->module);
-}
-
 struct location *process_table_locate(struct process_table *pt, uint32_t tgid, uint64_t pc,
 				      uint64_t time_ns)
 {
@@ -116,20 +107,54 @@ struct location *process_table_locate(struct process_table *pt, uint32_t tgid, u
 	return generated ? generated : loc;
 }
 
+/* What locations depend on: mappings, and of generated code what its files have told. */
+struct versions {
+	uint64_t maps, generated; /* 0: not for sure */
+};
+
+static struct versions versions_at(struct process_table *pt, struct proc *p, uint64_t time_ns)
+{
+	struct versions v = { .maps = p ? process_maps_version(p, time_ns) : 0 };
+
+	if (v.maps && p->jit)
+		v.generated = process_generated_version(pt, p, v.maps, time_ns);
+	return v;
+}
+
+/* For as long as which version does `loc` stay right? 0: who knows. */
+static uint64_t version_of(struct process_table *pt, struct proc *p, const struct versions *before,
+			   uint64_t pc, uint64_t time_ns, const struct location *loc)
+{
+	struct versions v;
+
+	/* Found only among what was mapped before an exec? */
+	if (!before->maps || !process_maps_find(p, pc, time_ns))
+		return 0;
+	v = versions_at(pt, p, time_ns); /* to look may have changed it */
+	if (module_is_file(loc->module) && !module_may_be_generated(loc->module))
+		return v.maps == before->maps ? v.maps : 0;
+	return loc->ready && v.generated == before->generated ? v.generated : 0;
+}
+
 bool process_table_locate_all(struct process_table *pt, uint32_t tgid, const uint64_t *pcs,
 			      size_t n, uint64_t time_ns, struct location **ret)
 {
-	const struct proc *p = process_table_proc(pt, tgid);
-	uint64_t version = p ? process_maps_version(p, time_ns) : 0;
+	struct proc *p = process_table_proc(pt, tgid);
+	const struct versions v = versions_at(pt, p, time_ns);
 
 	for (size_t i = 0; i < n; i++) {
-		ret[i] = recall(pt, version, pcs[i]);
+		uint64_t version;
+
+		ret[i] = recall(pt, v.maps, pcs[i]);
+		if (!ret[i])
+			ret[i] = recall(pt, v.generated, pcs[i]);
 		if (ret[i])
 			continue;
 		ret[i] = process_table_locate(pt, tgid, pcs[i], time_ns);
 		if (!ret[i])
 			return false;
-		if (p && is_lasting(p, version, pcs[i], time_ns, ret[i]))
+		version = version_of(pt, p, &v, pcs[i], time_ns, ret[i]);
+		if (version)
 			remember(pt, version, pcs[i], ret[i]);
 	}
 	return true;
