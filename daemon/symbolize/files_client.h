@@ -24,8 +24,8 @@ struct files_batch {
 	TAILQ_ENTRY(files_batch) link;
 	uint64_t file_id;
 	enum files_kind kind;
-	int fd;	       /* -1: perhaps the worker still has the file */
-	int second_fd; /* what goes with it (FILES_FD_SECOND), or -1 */
+	int fd;		/* -1: perhaps the worker still has the file */
+	int second_fd;	/* what goes with it (FILES_FD_SECOND), or -1 */
 	uint32_t flags; /* of struct files_request */
 	uint32_t n;
 	union {
