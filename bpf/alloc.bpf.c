@@ -7,9 +7,7 @@
  */
 #define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "alloc_events.h"
-#include "common.bpf.h"
-#include "python.bpf.h"
-#include "unwind.bpf.h"
+#include "user_stack.bpf.h"
 
 /* Changed by the daemon while we run. */
 __u64 sample_bytes = 512 * 1024;
@@ -81,44 +79,13 @@ static __always_inline __u64 due(__u32 tid, __u64 size)
 	return n * step;
 }
 
-/* Fixed at load: this kernel can walk them. */
-const volatile bool python_frames = true;
-
-/* Behind the others. */
-static __always_inline void python_words(struct alloc_event *ev)
-{
-	__u32 end = PYTHON_NONE, at = ev->n_user, n = 0;
-
-	asm volatile("" : "+r"(at));
-	if (python_frames && at <= UNWIND_MAX_FRAMES)
-		n = python_walk(ev->hdr.tgid, ev->hdr.tid, ev->ips + at, &end);
-	ev->python = n | (n && end != PYTHON_COMPLETE ? ALLOC_PYTHON_CUT : 0);
-}
-
-static __always_inline void output(struct alloc_event *ev, struct event_stream *s)
-{
-	__u32 size, n = ev->n_user + ALLOC_N_PYTHON(ev);
-
-	if (ev->has_copy) {
-		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
-		size = ALLOC_COPY_HEAD + ev->copy.len;
-	} else {
-		size = ALLOC_HEAD + n * sizeof(__u64);
-	}
-	if (size > sizeof(*ev))
-		return; /* for the verifier: it cannot be */
-	ev->hdr.size = size;
-	event_output(&ev->hdr, s, size);
-}
-
 static __always_inline void record(struct pt_regs *ctx, struct alloc_event *ev,
 				   struct event_stream *s, __u64 seq, __u32 function, __u64 size,
 				   __u64 weight)
 {
 	struct task_struct *task = (void *)bpf_get_current_task_btf();
 	__u64 ids = bpf_get_current_pid_tgid();
-	struct unwind_result r = {};
-	long n;
+	__u32 len;
 
 	event_fill(&ev->hdr, ALLOC_SAMPLE, 0, 0, seq);
 	ev->hdr.cgroup_id = task_cgroup_id(task);
@@ -127,21 +94,11 @@ static __always_inline void record(struct pt_regs *ctx, struct alloc_event *ev,
 	ev->size = size;
 	ev->weight = weight;
 	ev->function = function;
-	ev->has_copy = 0;
-	if (unwind_by_tables) {
-		unwind_user(ev->ips, &ev->copy, &r);
-		ev->has_copy =
-			ev->copy.sp && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
-					       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
-	} else {
-		n = bpf_get_stack(ctx, ev->ips, 127 * sizeof(__u64), BPF_F_USER_STACK);
-		r.n = n > 0 ? (__u32)n / sizeof(__u64) : 0;
-		r.end = UNWIND_FP_ONLY;
-	}
-	ev->n_user = r.n;
-	ev->end = r.end;
-	python_words(ev);
-	output(ev, s);
+	len = ALLOC_HEAD + user_stack_walk(ctx, &ev->user);
+	if (len > sizeof(*ev))
+		return; /* for the verifier: it cannot be */
+	ev->hdr.size = len;
+	event_output(&ev->hdr, s, len);
 }
 
 SEC("uprobe")

@@ -13,14 +13,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "alloc.skel.h"
 #include "alloc_encode.h"
-#include "alloc_probes.h"
+#include "alloc_events.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
+#include "lib_probes.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
@@ -34,12 +36,34 @@ struct alloc {
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
-	struct alloc_probes *probes;
+	struct lib_probes *probes;
 	uint64_t updated_ns;
 	struct trace_config *sessions[EVENT_MAX_STREAMS]; /* what they want; NULL: none there */
 };
 
+static const struct lib_function functions[] = {
+	{ .name = "malloc", .cookie = ALLOC_MALLOC },
+	{ .name = "calloc", .cookie = ALLOC_CALLOC },
+	{ .name = "realloc", .cookie = ALLOC_REALLOC },
+	{ .name = "posix_memalign", .cookie = ALLOC_POSIX_MEMALIGN },
+	{ .name = "aligned_alloc", .cookie = ALLOC_ALIGNED },
+	{ .name = "memalign", .cookie = ALLOC_ALIGNED },
+};
+
 /* ---- processes ---- */
+
+/* May the file of this path have such functions? By the names of C libraries and allocators. */
+static bool may_allocate(const char *path)
+{
+	static const char *const names[] = { "libc.so",	     "libc-2.",	    "ld-musl-",
+					     "libjemalloc.", "libtcmalloc", "libmimalloc" };
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
 
 static bool is_wanted(const struct alloc *a, uint32_t tgid)
 {
@@ -68,13 +92,14 @@ static int look_at(void *ctx, const struct process *process)
 	for (size_t i = 0; i < n; i++) {
 		struct module *module = all[i].module;
 
-		if (module && module_is_file(module) && alloc_probes_may_be(module->path))
-			alloc_probes_put(a->probes, process, module);
+		if (module && module_is_file(module) && may_allocate(module->path))
+			lib_probes_in_process(a->probes, process, module, functions,
+					      sizeof(functions) / sizeof(functions[0]));
 	}
 	return 0;
 }
 
-/* The alloc_wanted_fn. */
+/* The lib_wanted_fn. */
 static bool is_still_wanted(void *ctx, uint32_t tgid, uint64_t start_ns)
 {
 	struct alloc *a = ctx;
@@ -90,7 +115,7 @@ static void update(struct alloc *a)
 	if (now_ns < a->updated_ns + UPDATE_NS)
 		return;
 	a->updated_ns = now_ns;
-	alloc_probes_keep(a->probes, is_still_wanted, a);
+	lib_probes_keep(a->probes, is_still_wanted, a);
 	(void)process_table_each(a->env.processes, look_at, a);
 }
 
@@ -102,7 +127,7 @@ static void alloc_stop(void *state)
 
 	if (!a)
 		return;
-	alloc_probes_free(a->probes);
+	lib_probes_free(a->probes);
 	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
 		free(a->sessions[i]);
 	bpf_ring_free(a->ring);
@@ -113,6 +138,7 @@ static void alloc_stop(void *state)
 
 static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
+	struct lib_probes_env probes_env = { .collector = "alloc", .symbolizer = env->symbolizer };
 	struct alloc *a = calloc(1, sizeof(*a));
 	int r;
 
@@ -135,8 +161,10 @@ static int alloc_start(const struct collector_env *env, char why[WHY_LEN], void 
 		r = walks_begin(&a->walks, &a->env, a->skel->obj, a->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(a->skel->obj, &a->ring);
-	if (r == 0)
-		r = alloc_probes_new(env->symbolizer, a->skel->progs.on_alloc, &a->probes);
+	if (r == 0) {
+		probes_env.programs[0].prog = a->skel->progs.on_alloc;
+		r = lib_probes_new(&probes_env, &a->probes);
+	}
 	if (r < 0) {
 		bpf_load_explain(r, "BPF program", why, WHY_LEN);
 		goto fail;
@@ -212,7 +240,7 @@ static void alloc_session_close(void *state, unsigned slot)
 	free(a->sessions[slot]);
 	a->sessions[slot] = NULL;
 	set_step(a);
-	alloc_probes_keep(a->probes, is_still_wanted, a);
+	lib_probes_keep(a->probes, is_still_wanted, a);
 }
 
 const struct collector alloc_collector = {

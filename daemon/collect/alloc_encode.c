@@ -7,28 +7,15 @@
 #include "perf_event_spec.h"
 #include "stack_encode.h"
 
-/* The size that a record has, or 0: none has that. */
-static size_t size_of(const struct alloc_event *ev, size_t len)
-{
-	if (ev->n_user == 0 || ev->n_user > UNWIND_MAX_FRAMES)
-		return 0;
-	if (!ev->has_copy)
-		return ALLOC_HEAD + (ev->n_user + ALLOC_N_PYTHON(ev)) * sizeof(uint64_t);
-	if (len < ALLOC_COPY_HEAD || ev->copy.len > UNWIND_COPY_BYTES)
-		return 0;
-	return ALLOC_COPY_HEAD + (size_t)ev->copy.len;
-}
-
 bool alloc_valid(const struct event_hdr *hdr, size_t len)
 {
 	const struct alloc_event *ev = (const void *)hdr;
 
-	if (hdr->type != ALLOC_SAMPLE || len < ALLOC_HEAD || hdr->size != len)
+	if (hdr->type != ALLOC_SAMPLE || len < ALLOC_HEAD + USER_STACK_HEAD || hdr->size != len)
 		return false;
 	return hdr->stream == 0 && hdr->cpu < MAX_CPUS && hdr->tgid && hdr->tid &&
-	       ev->function > 0 && ev->function < ALLOC_FUNCTIONS && ev->end < UNWIND_ENDS &&
-	       ev->has_copy <= 1 && ev->weight > 0 && ev->weight <= INT64_MAX &&
-	       size_of(ev, len) == len;
+	       ev->function > 0 && ev->function < ALLOC_FUNCTIONS && ev->weight > 0 &&
+	       ev->weight <= INT64_MAX && user_stack_valid(&ev->user, len - ALLOC_HEAD);
 }
 
 /* There is nothing else to keep: the encoder is that of the stacks. */
@@ -62,18 +49,9 @@ int alloc_encode(void *encoder, const struct event_hdr *hdr)
 		.tid = hdr->tid,
 		.cpu = hdr->cpu,
 		.weight = ev->weight,
-		.user = (const uint64_t *)ev->ips,
-		.n_user = ev->n_user,
-		.end = ev->end,
 	};
 
-	s.words = s.user + s.n_user;
-	s.n_words = ALLOC_N_PYTHON(ev);
-	s.words_whole = !(ev->python & ALLOC_PYTHON_CUT);
-	if (ev->has_copy) {
-		s.copy = &ev->copy;
-		s.stack = ev->stack;
-	}
+	stack_sample_user(&s, &ev->user);
 	return stack_encoder_add(encoder, &s);
 }
 

@@ -21,6 +21,7 @@
 #include "collector.h"
 #include "trace_writer.h"
 #include "unwind.h"
+#include "user_stack.h"
 
 struct stack_encoder;
 
@@ -51,6 +52,11 @@ struct stack_sample {
 	const uint8_t *stack;		/* copy->len bytes */
 	bool is_extra;			/* no event of the ledger: goes with another one */
 };
+
+/* Is it one, of as many bytes? At least USER_STACK_HEAD are there. */
+bool user_stack_valid(const struct user_stack *u, size_t len);
+/* Sets all that is of the user's stack. */
+void stack_sample_user(struct stack_sample *s, const struct user_stack *u);
 
 int stack_encoder_new(const struct encoder_env *env, const struct stack_source *source,
 		      struct stack_encoder **ret);

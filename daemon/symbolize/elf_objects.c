@@ -94,3 +94,48 @@ int elf_object(Elf *elf, int fd, const char *name, void *dst, size_t max, uint64
 	n = len ? pread(fd, dst, len, (off_t)offset) : 0;
 	return n > 0 ? (int)n : 0;
 }
+
+/* 0: no code of the file will be at `vaddr`. */
+static uint64_t code_offset(Elf *elf, uint64_t vaddr)
+{
+	size_t n = n_segments(elf);
+	GElf_Phdr ph;
+
+	for (size_t i = 0; i < n; i++)
+		if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_LOAD && (ph.p_flags & PF_X) &&
+		    vaddr >= ph.p_vaddr && vaddr - ph.p_vaddr < ph.p_filesz &&
+		    ph.p_offset <= INT64_MAX - ph.p_filesz)
+			return ph.p_offset + (vaddr - ph.p_vaddr);
+	return 0;
+}
+
+static void find_functions(Elf *elf, GElf_Word type, const char *names, size_t stride, size_t n,
+			   uint64_t *ret_offsets)
+{
+	struct elf_symtab st;
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_file_section(elf, type, NULL, &sh);
+	GElf_Sym sym;
+
+	if (!scn || elf_symtab_read(elf, scn, &sh, &st) < 0)
+		return;
+	for (size_t i = 0; i < st.n && gelf_getsym(st.syms, (int)i, &sym); i++) {
+		const char *s;
+
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF)
+			continue;
+		s = elf_symtab_name(&st, &sym);
+		for (size_t k = 0; s && k < n; k++)
+			if (!ret_offsets[k] && strcmp(s, names + k * stride) == 0)
+				ret_offsets[k] = code_offset(elf, sym.st_value);
+	}
+}
+
+void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets)
+{
+	memset(ret_offsets, 0, n * sizeof(*ret_offsets));
+	if (gelf_getclass(elf) != ELFCLASS64)
+		return;
+	find_functions(elf, SHT_DYNSYM, names, stride, n, ret_offsets);
+	find_functions(elf, SHT_SYMTAB, names, stride, n, ret_offsets);
+}

@@ -32,6 +32,7 @@ struct files_batch {
 		uint64_t offsets[FILES_BATCH_MAX];
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 		struct files_generated generated;
+		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
 	};
 	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;
@@ -80,6 +81,11 @@ typedef void files_recall_fn(void *ctx, struct files_batch *batch);
 void files_client_recall(struct files_client *c, files_recall_fn *fn, void *ctx);
 /* What the worker delivered beside its answers is wrong: another one takes over. */
 void files_client_distrust(struct files_client *c);
+/*
+ * Reads what the worker says until all is answered that has been submitted, at most
+ * so long. Not from within files_done_fn.
+ */
+void files_client_wait(struct files_client *c, uint64_t max_ns);
 /* Enough is on its way: whoever waits fills larger batches. */
 bool files_client_busy(const struct files_client *c);
 

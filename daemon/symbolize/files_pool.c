@@ -171,6 +171,13 @@ void files_pool_submit(struct files_pool *p, struct files_batch *batch)
 		p->watch = NULL;
 }
 
+void files_pool_wait(struct files_pool *p, uint64_t max_ns)
+{
+	for (unsigned i = 0; i < FILES_POOL_WORKERS; i++)
+		if (p->clients[i])
+			files_client_wait(p->clients[i], max_ns);
+}
+
 bool files_pool_busy(const struct files_pool *p)
 {
 	return files_client_busy(next_client(p));

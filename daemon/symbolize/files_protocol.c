@@ -18,6 +18,9 @@ size_t files_request_len(const struct files_request *req)
 	case FILES_OBJECTS:
 		return req->n <= FILES_OBJECTS_MAX ? head_len + req->n * sizeof(req->objects[0])
 						   : 0;
+	case FILES_FUNCTIONS:
+		return req->n <= FILES_FUNCTIONS_MAX ? head_len + req->n * sizeof(req->functions[0])
+						     : 0;
 	case FILES_TABLE:
 	case FILES_DEBUG:
 		return req->n == 0 ? head_len : 0;
@@ -50,6 +53,11 @@ void files_reply_add(struct files_writer *w, const struct files_entry_head *entr
 void files_reply_objects(struct files_writer *w, const struct files_objects *objects)
 {
 	put(w, objects, sizeof(*objects));
+}
+
+void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size_t n)
+{
+	put(w, offsets, n * sizeof(*offsets));
 }
 
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug)
@@ -94,6 +102,11 @@ void files_reply_get_debug(const struct files_reply *reply, struct files_debug *
 	memcpy(ret, reply->entries, sizeof(*ret));
 }
 
+void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FILES_FUNCTIONS_MAX])
+{
+	memcpy(ret, reply->entries, reply->len);
+}
+
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX])
 {
 	struct files_lines_head head;
@@ -134,7 +147,7 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_GENERATED || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
+	if (h->kind > FILES_FUNCTIONS || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
 	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG || h->kind == FILES_GENERATED) &&
 	     h->n > 0))
 		return false;
@@ -268,6 +281,8 @@ static bool content_valid(struct files_reply *reply)
 		return read_objects(reply->entries, reply->len, &reply->objects);
 	case FILES_DEBUG:
 		return debug_valid(reply->entries, reply->len);
+	case FILES_FUNCTIONS:
+		return reply->len == reply->head.n * sizeof(uint64_t);
 	case FILES_LINES:
 		return all_valid(reply, lines_valid);
 	default:

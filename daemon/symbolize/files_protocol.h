@@ -33,6 +33,9 @@
 #define FILES_OBJECT_NAME_MAX 64  /* bytes, with the NUL */
 #define FILES_OBJECT_BYTES    576 /* of their content */
 
+#define FILES_FUNCTIONS_MAX	64 /* in one request */
+#define FILES_FUNCTION_NAME_MAX 48 /* bytes, with the NUL */
+
 enum files_kind {
 	FILES_NAMES = 0,     /* what is the function at these offsets called? */
 	FILES_OBJECTS = 1,   /* where are these variables, and what is in them at first? */
@@ -40,6 +43,7 @@ enum files_kind {
 	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
 	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
 	FILES_GENERATED = 5, /* read on in a perf map or jitdump file (jit_question.h) */
+	FILES_FUNCTIONS = 6, /* where in the file do these functions begin? */
 };
 
 /* See struct jit_read. */
@@ -68,7 +72,7 @@ enum files_fds {
 struct files_request {
 	uint64_t file_id;
 	uint32_t seq;
-	uint32_t n;	/* offsets, or variables */
+	uint32_t n;	/* offsets, variables, or functions */
 	uint32_t kind;	/* enum files_kind */
 	uint32_t fds;	/* enum files_fds, or-ed */
 	uint32_t flags; /* FILES_DWARF_ONLY, or 0 */
@@ -77,6 +81,7 @@ struct files_request {
 		uint64_t offsets[FILES_BATCH_MAX]; /* in the file; of LINES addresses */
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 		struct files_generated generated;
+		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
 	};
 };
 
@@ -148,6 +153,7 @@ _Static_assert(sizeof(struct files_frame_head) == 8, "no holes");
 _Static_assert(sizeof(struct files_objects) == 24 + FILES_OBJECTS_MAX * (16 + FILES_OBJECT_BYTES),
 	       "no holes");
 _Static_assert(sizeof(struct files_entry_head) == 24, "no holes");
+_Static_assert(FILES_FUNCTIONS_MAX <= FILES_BATCH_MAX, "as all replies");
 
 /* How long a request is when sent; 0: it asks for too much, or for nothing that we know. */
 size_t files_request_len(const struct files_request *req);
@@ -165,6 +171,8 @@ void files_reply_add(struct files_writer *w, const struct files_entry_head *entr
 		     const char *name);
 void files_reply_objects(struct files_writer *w, const struct files_objects *objects);
 
+/* Offsets in the file; 0: it has none such. */
+void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size_t n);
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
 /* False, and nothing is written: it would not fit. */
 bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n);
@@ -191,6 +199,8 @@ int files_reply_decode(const void *msg, size_t len, struct files_reply *ret);
 /* The entries of NAMES one after the other, head.n times. */
 void files_reply_next(struct files_reply *reply, struct files_entry *ret);
 void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret);
+/* The offsets of FUNCTIONS, head.n of them. */
+void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FILES_FUNCTIONS_MAX]);
 /* The entries of LINES, head.n times. Returns how many frames it has. */
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX]);
 

@@ -101,7 +101,7 @@ static void serve_debug(const int fds[FILES_MAX_FDS], struct files_reply_head *h
 		files_reply_debug(reply, &debug);
 }
 
-/* ---- variables ---- */
+/* ---- variables, functions ---- */
 
 /* Variables are asked for once: nothing is kept. */
 static void serve_objects(struct files_request *req, const int fds[FILES_MAX_FDS],
@@ -133,6 +133,27 @@ static void serve_objects(struct files_request *req, const int fds[FILES_MAX_FDS
 	files_reply_begin(reply, head);
 	if (head->status == FILES_OK)
 		files_reply_objects(reply, &objects);
+}
+
+static void serve_functions(struct files_request *req, const int fds[FILES_MAX_FDS],
+			    struct files_reply_head *head, struct files_writer *reply)
+{
+	uint64_t offsets[FILES_FUNCTIONS_MAX] = { 0 };
+	Elf *elf = NULL;
+
+	head->status = FILES_GONE;
+	if (fds[0] >= 0)
+		head->status = elf_file_open(fds[0], &elf) < 0 ? FILES_BROKEN : FILES_OK;
+	if (elf) {
+		for (uint32_t i = 0; i < req->n; i++)
+			req->functions[i][FILES_FUNCTION_NAME_MAX - 1] = '\0';
+		elf_functions(elf, req->functions[0], FILES_FUNCTION_NAME_MAX, req->n, offsets);
+		head->n = req->n;
+	}
+	elf_end(elf);
+	files_reply_begin(reply, head);
+	if (head->status == FILES_OK)
+		files_reply_functions(reply, offsets, req->n);
 }
 
 /* ---- names ---- */
@@ -371,6 +392,8 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)
 		serve_objects(req, own, &head, reply);
+	else if (req->kind == FILES_FUNCTIONS)
+		serve_functions(req, own, &head, reply);
 	else if (req->kind == FILES_LINES)
 		serve_lines(s, req, own, &head, reply);
 	else

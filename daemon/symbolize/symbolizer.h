@@ -166,6 +166,18 @@ typedef void symbolizer_objects_fn(void *ctx, const struct module *module,
 void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const char *const *names,
 			    size_t n, symbolizer_objects_fn *fn, void *ctx);
 
+/*
+ * Where in the module's file functions begin, at most FILES_FUNCTIONS_MAX of them; 0:
+ * it has none such. `offsets` is NULL when the file cannot be read. May be called
+ * before symbolizer_ask_functions() returns.
+ */
+typedef void symbolizer_functions_fn(void *ctx, const uint64_t *offsets, size_t n);
+void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
+			      const char *const *names, size_t n, symbolizer_functions_fn *fn,
+			      void *ctx);
+/* Waits until all that was asked so far is answered, at most so long. */
+void symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
+
 /* ---- source lines and inlined functions: asked for when a recording ends ---- */
 
 pid_t symbolizer_lines_worker_pid(const struct symbolizer *sym); /* 0: none now */

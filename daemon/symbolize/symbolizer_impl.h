@@ -2,8 +2,9 @@
 /*
  * symbolizer_impl.h - the insides of the symbolizer, shared by symbolizer.c
  * (locations and their names), symbolizer_debug.c (where the names of stripped
- * files are), symbolizer_lines.c (source lines), symbolizer_generated.c (code
- * that processes generate) and symbolizer_kernel.c (the kernel's functions).
+ * files are), symbolizer_functions.c (where functions are), symbolizer_lines.c
+ * (source lines), symbolizer_generated.c (code that processes generate) and
+ * symbolizer_kernel.c (the kernel's functions).
  */
 #ifndef SYMBOLIZER_IMPL_H
 #define SYMBOLIZER_IMPL_H
@@ -65,6 +66,8 @@ struct question {
 	struct location_entry *locations[FILES_BATCH_MAX];
 	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
 	void *objects_ctx;
+	symbolizer_functions_fn *functions_fn; /* for FILES_FUNCTIONS */
+	void *functions_ctx;
 };
 
 /* No location of this file gets a name from now on. */
@@ -86,6 +89,10 @@ int symbolizer_open_alt(const struct symbolizer *sym, const struct code_module *
 /* symbolizer_kernel.c: at the first call; about once a second. */
 void symbolizer_load_kallsyms(struct symbolizer *sym);
 void symbolizer_kernel_collect(struct symbolizer *sym, uint64_t now_ns);
+
+/* symbolizer_functions.c */
+void symbolizer_functions_done(struct symbolizer *sym, struct question *q, enum files_result result,
+			       const struct files_reply *reply);
 
 /* symbolizer_lines.c: about once a second; and at the end. */
 void symbolizer_lines_collect(struct symbolizer *sym, uint64_t now_ns);

@@ -53,11 +53,12 @@ static void make_length_fit(struct alloc_event *ev, size_t len)
 {
 	ev->hdr.size = (uint16_t)len;
 	ev->hdr.stream = 0;
-	ev->has_copy = len >= ALLOC_COPY_HEAD;
-	if (ev->has_copy)
-		ev->copy.len = (uint32_t)(len - ALLOC_COPY_HEAD);
+	len -= ALLOC_HEAD;
+	ev->user.has_copy = len >= USER_STACK_COPY_HEAD;
+	if (ev->user.has_copy)
+		ev->user.copy.len = (uint16_t)(len - USER_STACK_COPY_HEAD);
 	else
-		ev->n_user = (uint32_t)((len - ALLOC_HEAD) / 8);
+		ev->user.n_user = (uint32_t)((len - USER_STACK_HEAD) / 8);
 }
 
 /* Whether it counts as an event. */
@@ -69,7 +70,7 @@ static bool record(const struct encoder_env *env, void *encoder, const uint8_t *
 	if (!ev)
 		return false;
 	memcpy(ev, data, len);
-	if (len >= ALLOC_HEAD && ev->hdr.cgroup_id & 1)
+	if (len >= ALLOC_HEAD + USER_STACK_HEAD && ev->hdr.cgroup_id & 1)
 		make_length_fit(ev, len);
 	if (alloc_valid(&ev->hdr, len)) {
 		trace_writer_source(env->writer, 0, ev->hdr.time_ns);

@@ -43,10 +43,10 @@ static void set_up(void)
 	ev.function = ALLOC_MALLOC;
 	ev.size = 100;
 	ev.weight = 524288;
-	ev.n_user = 2;
-	ev.ips[0] = 0x7fff00000010;
-	ev.ips[1] = 0x7fff00000021;
-	ev.hdr.size = ALLOC_HEAD + 2 * 8;
+	ev.user.n_user = 2;
+	ev.user.ips[0] = 0x7fff00000010;
+	ev.user.ips[1] = 0x7fff00000021;
+	ev.hdr.size = ALLOC_HEAD + USER_STACK_HEAD + 2 * 8;
 }
 
 static void tear_down(void)
@@ -83,9 +83,9 @@ END_TEST
 
 START_TEST(python_frames_are_behind_the_users_in_the_record)
 {
-	ev.ips[2] = PYTHON_WORD(1, 5, 0);
-	ev.ips[3] = PYTHON_WORD(2, 6, 1);
-	ev.python = 2;
+	ev.user.ips[2] = PYTHON_WORD(1, 5, 0);
+	ev.user.ips[3] = PYTHON_WORD(2, 6, 1);
+	ev.user.python = 2;
 	ck_assert(!alloc_valid(&ev.hdr, ev.hdr.size));
 	ev.hdr.size += 2 * 8;
 	ck_assert(alloc_valid(&ev.hdr, ev.hdr.size));
@@ -122,23 +122,23 @@ START_TEST(only_whole_records_are_valid)
 	BAD(hdr.tid, 0);
 	BAD(function, 0);
 	BAD(function, ALLOC_FUNCTIONS);
-	BAD(end, UNWIND_ENDS);
+	BAD(user.end, UNWIND_ENDS);
 	BAD(weight, 0);
 	BAD(weight, UINT64_MAX);
-	BAD(n_user, 0);
-	BAD(n_user, 3);
-	BAD(n_user, UINT32_MAX);
-	BAD(has_copy, 1); /* which is not there */
-	BAD(has_copy, 2);
+	BAD(user.n_user, 0);
+	BAD(user.n_user, 3);
+	BAD(user.n_user, UINT32_MAX);
+	BAD(user.has_copy, 1); /* which is not there */
+	BAD(user.has_copy, 2);
 #undef BAD
 	ev = good;
-	ev.has_copy = 1;
-	ev.copy.len = 64;
-	ev.hdr.size = ALLOC_COPY_HEAD + 64;
+	ev.user.has_copy = 1;
+	ev.user.copy.len = 64;
+	ev.hdr.size = ALLOC_HEAD + USER_STACK_COPY_HEAD + 64;
 	ck_assert(is_valid(&ev));
-	ev.copy.len = 65;
+	ev.user.copy.len = 65;
 	ck_assert(!is_valid(&ev));
-	ev.copy.len = UINT16_MAX;
+	ev.user.copy.len = UINT16_MAX;
 	ck_assert(!is_valid(&ev));
 }
 END_TEST

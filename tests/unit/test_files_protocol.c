@@ -333,6 +333,34 @@ START_TEST(variables_that_cannot_be_are_refused)
 }
 END_TEST
 
+START_TEST(offsets_of_functions_are_read_back)
+{
+	struct files_reply_head h = {
+		.file_id = 77, .n = 3, .kind = FILES_FUNCTIONS, .status = FILES_OK
+	};
+	const uint64_t offsets[] = { 0x1000, 0, 0x2000 };
+	uint64_t got[FILES_FUNCTIONS_MAX] = { 0 };
+	struct files_reply r;
+
+	files_reply_begin(&w, &h);
+	files_reply_functions(&w, offsets, 3);
+	ck_assert_int_eq(decode(&r), 0);
+	files_reply_get_functions(&r, got);
+	ck_assert_mem_eq(got, offsets, sizeof(offsets));
+	w.len--;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	w.len += 2;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	h.n = 2; /* and three offsets */
+	files_reply_begin(&w, &h);
+	files_reply_functions(&w, offsets, 3);
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	h.n = FILES_FUNCTIONS_MAX + 1;
+	files_reply_begin(&w, &h);
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
 START_TEST(a_request_is_as_long_as_what_it_asks_for)
 {
 	struct files_request req = { .n = 3 };
@@ -347,6 +375,11 @@ START_TEST(a_request_is_as_long_as_what_it_asks_for)
 	ck_assert_uint_eq(files_request_len(&req),
 			  head + FILES_OBJECTS_MAX * FILES_OBJECT_NAME_MAX);
 	req.kind = FILES_OBJECTS + 1;
+	ck_assert_uint_eq(files_request_len(&req), 0);
+	req.kind = FILES_FUNCTIONS;
+	ck_assert_uint_eq(files_request_len(&req),
+			  head + FILES_OBJECTS_MAX * FILES_FUNCTION_NAME_MAX);
+	req.n = FILES_FUNCTIONS_MAX + 1;
 	ck_assert_uint_eq(files_request_len(&req), 0);
 }
 END_TEST
@@ -581,6 +614,7 @@ int main(void)
 	tcase_add_test(tc, a_name_longer_than_the_cap_is_refused);
 	tcase_add_test(tc, variables_are_read_back);
 	tcase_add_test(tc, variables_that_cannot_be_are_refused);
+	tcase_add_test(tc, offsets_of_functions_are_read_back);
 	tcase_add_test(tc, a_request_is_as_long_as_what_it_asks_for);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);

@@ -355,6 +355,57 @@ START_TEST(variables_of_a_file_are_told)
 }
 END_TEST
 
+struct functions {
+	bool is_answered, is_readable;
+	size_t n;
+	uint64_t offsets[4];
+};
+
+static void take_functions(void *ctx, const uint64_t *offsets, size_t n)
+{
+	struct functions *f = ctx;
+
+	f->is_answered = true;
+	f->is_readable = offsets != NULL;
+	f->n = n;
+	if (offsets)
+		memcpy(f->offsets, offsets, n * sizeof(*offsets));
+}
+
+/* Waited for without the event loop; what is at an offset is the function's code. */
+START_TEST(functions_of_a_file_are_found)
+{
+	static const char *const names[] = { "plain_function", "no_such_function", "plain_variable",
+					     "main" };
+	struct functions program = { 0 }, text = { 0 }, pseudo = { 0 };
+	uint8_t code[16];
+	char path[128];
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	start();
+	symbolizer_ask_functions(sym, module_of("/proc/self/exe", "exe"), names, 4, take_functions,
+				 &program);
+	snprintf(path, sizeof(path), "%s/text", dir);
+	write_file(path, "no ELF", 6);
+	symbolizer_ask_functions(sym, module_of(path, path), names, 1, take_functions, &text);
+	symbolizer_ask_functions(sym, symbolizer_pseudo_module(sym, "[pseudo]"), names, 1,
+				 take_functions, &pseudo);
+	symbolizer_wait(sym, 60 * NS_PER_SEC);
+	ck_assert(program.is_answered && text.is_answered);
+	ck_assert(pseudo.is_answered && !pseudo.is_readable);
+	ck_assert(!text.is_readable);
+	ck_assert(program.is_readable);
+	ck_assert_uint_eq(program.n, 4);
+	ck_assert_int_eq(pread(fd, code, sizeof(code), (off_t)program.offsets[0]), sizeof(code));
+	ck_assert_mem_eq(code, (const void *)(uintptr_t)plain_function, sizeof(code));
+	ck_assert_uint_eq(program.offsets[1], 0);
+	ck_assert_uint_eq(program.offsets[2], 0);
+	ck_assert_uint_gt(program.offsets[3], 0);
+	symbolizer_wait(sym, 60 * NS_PER_SEC); /* for nothing: at once */
+	close(fd);
+}
+END_TEST
+
 START_TEST(lines_of_interpreted_functions_are_ready_at_once)
 {
 	struct module *m = symbolizer_pseudo_module(sym, "[python]");
@@ -1816,6 +1867,7 @@ int main(void)
 	tcase_add_test(tc, a_function_of_this_program_has_its_name);
 	tcase_add_test(tc, cxx_and_rust_names_are_readable);
 	tcase_add_test(tc, variables_of_a_file_are_told);
+	tcase_add_test(tc, functions_of_a_file_are_found);
 	tcase_add_test(tc, lines_of_interpreted_functions_are_ready_at_once);
 	tcase_add_test(tc, the_vdso_has_names);
 	tcase_add_test(tc, thousands_of_locations_of_many_files_are_all_answered);
