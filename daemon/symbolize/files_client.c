@@ -543,7 +543,8 @@ void files_client_submit(struct files_client *c, struct files_batch *batch)
 		return;
 	}
 	/* Names can wait, and do; frames that nobody looks for are gone. */
-	if (batch->kind == FILES_OBJECTS || batch->kind == FILES_FUNCTIONS)
+	if (batch->kind == FILES_OBJECTS || batch->kind == FILES_FUNCTIONS ||
+	    batch->kind == FILES_STARTS)
 		TAILQ_INSERT_HEAD(&c->waiting, batch, link);
 	else
 		TAILQ_INSERT_TAIL(&c->waiting, batch, link);
@@ -561,20 +562,20 @@ void files_client_distrust(struct files_client *c)
 	kill_worker(c);
 }
 
-void files_client_wait(struct files_client *c, uint64_t max_ns)
+bool files_client_wait(struct files_client *c, uint64_t max_ns)
 {
 	uint64_t deadline_ns = boot_ns() + max_ns, now_ns;
 
-	/* Without its source the worker is on its way out: the event loop has to do with that. */
-	while (c->sock_source && c->n_sent + c->n_waiting > 0 &&
-	       (now_ns = boot_ns()) < deadline_ns) {
+	while (c->n_sent + c->n_waiting > 0 && (now_ns = boot_ns()) < deadline_ns) {
 		struct pollfd p = { .fd = c->sock, .events = POLLIN };
-		int left_ms = (int)((deadline_ns - now_ns) / NS_PER_MS) + 1;
 
-		if (poll(&p, 1, left_ms) <= 0 && errno != EINTR)
-			return;
+		/* Without its source it is on its way out: the event loop has to do with that. */
+		if (!c->sock_source)
+			return false;
+		(void)poll(&p, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1);
 		(void)read_answers(c);
 	}
+	return true;
 }
 
 bool files_client_busy(const struct files_client *c)

@@ -83,9 +83,9 @@ void files_client_recall(struct files_client *c, files_recall_fn *fn, void *ctx)
 void files_client_distrust(struct files_client *c);
 /*
  * Reads what the worker says until all is answered that has been submitted, at most
- * so long. Not from within files_done_fn.
+ * so long. Not from within files_done_fn. False: there is no worker to wait for now.
  */
-void files_client_wait(struct files_client *c, uint64_t max_ns);
+bool files_client_wait(struct files_client *c, uint64_t max_ns);
 /* Enough is on its way: whoever waits fills larger batches. */
 bool files_client_busy(const struct files_client *c);
 

@@ -171,11 +171,14 @@ void files_pool_submit(struct files_pool *p, struct files_batch *batch)
 		p->watch = NULL;
 }
 
-void files_pool_wait(struct files_pool *p, uint64_t max_ns)
+bool files_pool_wait(struct files_pool *p, uint64_t max_ns)
 {
+	bool is_there = true;
+
 	for (unsigned i = 0; i < FILES_POOL_WORKERS; i++)
 		if (p->clients[i])
-			files_client_wait(p->clients[i], max_ns);
+			is_there &= files_client_wait(p->clients[i], max_ns);
+	return is_there;
 }
 
 bool files_pool_busy(const struct files_pool *p)

@@ -24,7 +24,7 @@ int files_pool_new(enum files_worker_kind kind, files_done_fn *done, files_room_
 int files_pool_start(struct files_pool *p, struct event_loop *loop);
 void files_pool_free(struct files_pool *p);
 void files_pool_submit(struct files_pool *p, struct files_batch *batch);
-void files_pool_wait(struct files_pool *p, uint64_t max_ns);
+bool files_pool_wait(struct files_pool *p, uint64_t max_ns);
 bool files_pool_busy(const struct files_pool *p);
 void files_pool_collect(struct files_pool *p, uint64_t now_ns);
 pid_t files_pool_pid(const struct files_pool *p, unsigned i); /* i < FILES_POOL_WORKERS */

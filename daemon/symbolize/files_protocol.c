@@ -14,6 +14,7 @@ size_t files_request_len(const struct files_request *req)
 	switch (req->kind) {
 	case FILES_NAMES:
 	case FILES_LINES:
+	case FILES_STARTS:
 		return req->n <= FILES_BATCH_MAX ? head_len + req->n * sizeof(req->offsets[0]) : 0;
 	case FILES_OBJECTS:
 		return req->n <= FILES_OBJECTS_MAX ? head_len + req->n * sizeof(req->objects[0])
@@ -147,7 +148,7 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_FUNCTIONS || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
+	if (h->kind > FILES_STARTS || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
 	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG || h->kind == FILES_GENERATED) &&
 	     h->n > 0))
 		return false;
@@ -282,6 +283,7 @@ static bool content_valid(struct files_reply *reply)
 	case FILES_DEBUG:
 		return debug_valid(reply->entries, reply->len);
 	case FILES_FUNCTIONS:
+	case FILES_STARTS:
 		return reply->len == reply->head.n * sizeof(uint64_t);
 	case FILES_LINES:
 		return all_valid(reply, lines_valid);

@@ -44,6 +44,7 @@ enum files_kind {
 	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
 	FILES_GENERATED = 5, /* read on in a perf map or jitdump file (jit_question.h) */
 	FILES_FUNCTIONS = 6, /* where in the file do these functions begin? */
+	FILES_STARTS = 7,    /* do functions begin at these offsets? */
 };
 
 /* See struct jit_read. */
@@ -171,7 +172,7 @@ void files_reply_add(struct files_writer *w, const struct files_entry_head *entr
 		     const char *name);
 void files_reply_objects(struct files_writer *w, const struct files_objects *objects);
 
-/* Offsets in the file; 0: it has none such. */
+/* Of FUNCTIONS and STARTS: offsets in the file; 0: it has none such. */
 void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size_t n);
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
 /* False, and nothing is written: it would not fit. */
@@ -199,7 +200,7 @@ int files_reply_decode(const void *msg, size_t len, struct files_reply *ret);
 /* The entries of NAMES one after the other, head.n times. */
 void files_reply_next(struct files_reply *reply, struct files_entry *ret);
 void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret);
-/* The offsets of FUNCTIONS, head.n of them. */
+/* The offsets of FUNCTIONS and STARTS, head.n of them. */
 void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FILES_FUNCTIONS_MAX]);
 /* The entries of LINES, head.n times. Returns how many frames it has. */
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX]);

@@ -15,6 +15,7 @@
 #include "dwarf_lines.h"
 #include "elf_file.h"
 #include "elf_objects.h"
+#include "elf_starts.h"
 #include "elf_symbols.h"
 #include "files_jit.h"
 #include "files_tables.h"
@@ -145,9 +146,13 @@ static void serve_functions(struct files_request *req, const int fds[FILES_MAX_F
 	if (fds[0] >= 0)
 		head->status = elf_file_open(fds[0], &elf) < 0 ? FILES_BROKEN : FILES_OK;
 	if (elf) {
-		for (uint32_t i = 0; i < req->n; i++)
+		for (uint32_t i = 0; req->kind == FILES_FUNCTIONS && i < req->n; i++)
 			req->functions[i][FILES_FUNCTION_NAME_MAX - 1] = '\0';
-		elf_functions(elf, req->functions[0], FILES_FUNCTION_NAME_MAX, req->n, offsets);
+		if (req->kind == FILES_FUNCTIONS)
+			elf_functions(elf, req->functions[0], FILES_FUNCTION_NAME_MAX, req->n,
+				      offsets);
+		else
+			elf_starts(elf, fds[0], req->offsets, req->n, offsets);
 		head->n = req->n;
 	}
 	elf_end(elf);
@@ -392,7 +397,7 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)
 		serve_objects(req, own, &head, reply);
-	else if (req->kind == FILES_FUNCTIONS)
+	else if (req->kind == FILES_FUNCTIONS || req->kind == FILES_STARTS)
 		serve_functions(req, own, &head, reply);
 	else if (req->kind == FILES_LINES)
 		serve_lines(s, req, own, &head, reply);

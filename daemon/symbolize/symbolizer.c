@@ -418,7 +418,7 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 		symbolizer_debug_done(sym, q, result, reply);
 	else if (batch->kind == FILES_OBJECTS)
 		objects_done(sym, q, result, reply);
-	else if (batch->kind == FILES_FUNCTIONS)
+	else if (batch->kind == FILES_FUNCTIONS || batch->kind == FILES_STARTS)
 		symbolizer_functions_done(sym, q, result, reply);
 	else
 		names_done(sym, q, result, reply);

@@ -175,8 +175,14 @@ typedef void symbolizer_functions_fn(void *ctx, const uint64_t *offsets, size_t 
 void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
 			      const char *const *names, size_t n, symbolizer_functions_fn *fn,
 			      void *ctx);
-/* Waits until all that was asked so far is answered, at most so long. */
-void symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
+/*
+ * Which of these offsets, at most FILES_BATCH_MAX, functions begin at, by symbols and call
+ * frame information: told as above, with the others 0.
+ */
+void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const uint64_t *offsets,
+			   size_t n, symbolizer_functions_fn *fn, void *ctx);
+/* Waits until all that was asked so far is answered, at most so long. False: there is nobody. */
+bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
 
 /* ---- source lines and inlined functions: asked for when a recording ends ---- */
 

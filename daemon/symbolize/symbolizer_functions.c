@@ -21,29 +21,52 @@ void symbolizer_functions_done(struct symbolizer *sym, struct question *q, enum 
 	m->n_busy--;
 }
 
-void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
-			      const char *const *names, size_t n, symbolizer_functions_fn *fn,
-			      void *ctx)
+/* NULL: the answer has been given. */
+static struct question *question(struct module *module, enum files_kind kind, size_t n,
+				 symbolizer_functions_fn *fn, void *ctx)
 {
 	struct code_module *m = (struct code_module *)module;
 	struct question *q = NULL;
 
 	if (m->type == MODULE_FILE && !m->is_failed)
-		q = symbolizer_question(m, FILES_FUNCTIONS);
+		q = symbolizer_question(m, kind);
 	if (!q) {
 		fn(ctx, NULL, n);
-		return;
+		return NULL;
 	}
 	q->functions_fn = fn;
 	q->functions_ctx = ctx;
+	m->n_busy++;
+	return q;
+}
+
+void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
+			      const char *const *names, size_t n, symbolizer_functions_fn *fn,
+			      void *ctx)
+{
+	struct question *q = question(module, FILES_FUNCTIONS, n, fn, ctx);
+
+	if (!q)
+		return;
 	for (; q->batch.n < n && q->batch.n < FILES_FUNCTIONS_MAX; q->batch.n++)
 		snprintf(q->batch.functions[q->batch.n], FILES_FUNCTION_NAME_MAX, "%s",
 			 names[q->batch.n]);
-	m->n_busy++;
 	files_pool_submit(sym->pool, (struct files_batch *)q);
 }
 
-void symbolizer_wait(struct symbolizer *sym, uint64_t max_ns)
+void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const uint64_t *offsets,
+			   size_t n, symbolizer_functions_fn *fn, void *ctx)
 {
-	files_pool_wait(sym->pool, max_ns);
+	struct question *q = question(module, FILES_STARTS, n, fn, ctx);
+
+	if (!q)
+		return;
+	for (; q->batch.n < n && q->batch.n < FILES_BATCH_MAX; q->batch.n++)
+		q->batch.offsets[q->batch.n] = offsets[q->batch.n];
+	files_pool_submit(sym->pool, (struct files_batch *)q);
+}
+
+bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns)
+{
+	return files_pool_wait(sym->pool, max_ns);
 }

@@ -66,7 +66,7 @@ struct question {
 	struct location_entry *locations[FILES_BATCH_MAX];
 	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
 	void *objects_ctx;
-	symbolizer_functions_fn *functions_fn; /* for FILES_FUNCTIONS */
+	symbolizer_functions_fn *functions_fn; /* for FILES_FUNCTIONS, _STARTS */
 	void *functions_ctx;
 };
 

@@ -10,6 +10,7 @@
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/elf_objects.h"
+#include "symbolize/elf_starts.h"
 #include "symbolize/elf_symbols.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,6 +52,27 @@ static void look_for_objects(int fd)
 	elf_end(elf);
 }
 
+/* Where probes would go: in the file, or nowhere. */
+static void look_for_functions(int fd, size_t size)
+{
+	static const char names[][16] = { "malloc", "main", "_start", "" };
+	uint64_t offsets[4], starts[4];
+	Elf *elf;
+
+	if (elf_file_open(fd, &elf) < 0)
+		return;
+	elf_functions(elf, names[0], sizeof(names[0]), 4, offsets);
+	for (int i = 0; i < 4; i++)
+		if (offsets[i] > INT64_MAX)
+			abort();
+	offsets[3] = size / 2;
+	elf_starts(elf, fd, offsets, 4, starts);
+	for (int i = 0; i < 4; i++)
+		if (starts[i] && starts[i] != offsets[i])
+			abort();
+	elf_end(elf);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_symbols *t = NULL;
@@ -74,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	}
 	look_for_objects(fd);
+	look_for_functions(fd, size);
 	close(fd);
 	return 0;
 }

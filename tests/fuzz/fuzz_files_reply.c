@@ -52,6 +52,15 @@ static void read_debug(const struct files_reply *reply)
 		abort();
 }
 
+static void read_functions(const struct files_reply *reply)
+{
+	uint64_t offsets[FILES_FUNCTIONS_MAX];
+
+	if (reply->len != reply->head.n * sizeof(offsets[0]))
+		abort();
+	files_reply_get_functions(reply, offsets);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct files_reply reply;
@@ -69,5 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_lines(&reply, end);
 	else if (reply.head.kind == FILES_DEBUG)
 		read_debug(&reply);
+	else if (reply.head.kind == FILES_FUNCTIONS || reply.head.kind == FILES_STARTS)
+		read_functions(&reply);
 	return 0;
 }

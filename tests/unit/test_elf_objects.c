@@ -11,6 +11,7 @@
 
 #include "symbolize/elf_file.h"
 #include "symbolize/elf_objects.h"
+#include "symbolize/elf_starts.h"
 
 #define MARK "found in the file"
 
@@ -21,6 +22,12 @@ char elf_objects_zero[32];
 
 static int fd;
 int main(void);
+void elf_function_here(void);
+
+__attribute__((noinline)) void elf_function_here(void)
+{
+	__asm__ volatile("nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop; nop");
+}
 
 static Elf *elf;
 
@@ -108,6 +115,60 @@ START_TEST(the_text_is_where_functions_are)
 }
 END_TEST
 
+/* Where they are, what is there is their code. */
+START_TEST(functions_are_found_in_the_file)
+{
+	static const char names[][24] = { "main", "elf_objects_mark", "no such thing",
+					  "elf_function_here" };
+	uint64_t offsets[4];
+	uint8_t code[16];
+
+	elf_functions(elf, names[0], sizeof(names[0]), 4, offsets);
+	ck_assert_uint_eq(offsets[1], 0); /* a variable */
+	ck_assert_uint_eq(offsets[2], 0);
+	ck_assert_int_eq(pread(fd, code, sizeof(code), (off_t)offsets[0]), sizeof(code));
+	ck_assert_mem_eq(code, (const void *)(uintptr_t)main, sizeof(code));
+	ck_assert_int_eq(pread(fd, code, sizeof(code), (off_t)offsets[3]), sizeof(code));
+	ck_assert_mem_eq(code, (const void *)(uintptr_t)elf_function_here, sizeof(code));
+}
+END_TEST
+
+/* With symbols, and of a copy that has no sections by what is there for exceptions. */
+START_TEST(where_functions_begin_is_known)
+{
+	static const char names[][24] = { "main", "elf_function_here" };
+	off_t size = lseek(fd, 0, SEEK_END);
+	char *copy = malloc((size_t)size);
+	int bare_fd = memfd_create("bare", MFD_CLOEXEC);
+	uint64_t offsets[5], starts[5];
+	Elf64_Ehdr eh;
+	Elf *bare;
+
+	elf_functions(elf, names[0], sizeof(names[0]), 2, offsets);
+	offsets[2] = offsets[0] + 1;
+	offsets[3] = 1ull << 40;
+	offsets[4] = 0;
+	elf_starts(elf, fd, offsets, 5, starts);
+	ck_assert_mem_eq(starts, offsets, 2 * sizeof(offsets[0]));
+	for (int i = 2; i < 5; i++)
+		ck_assert_uint_eq(starts[i], 0);
+
+	ck_assert_int_eq(pread(fd, copy, (size_t)size, 0), size);
+	memcpy(&eh, copy, sizeof(eh));
+	eh.e_shoff = eh.e_shnum = eh.e_shstrndx = 0;
+	memcpy(copy, &eh, sizeof(eh));
+	ck_assert_int_eq(pwrite(bare_fd, copy, (size_t)size, 0), size);
+	ck_assert_int_eq(elf_file_open(bare_fd, &bare), 0);
+	elf_starts(bare, bare_fd, offsets, 5, starts);
+	ck_assert_mem_eq(starts, offsets, 2 * sizeof(offsets[0]));
+	for (int i = 2; i < 5; i++)
+		ck_assert_uint_eq(starts[i], 0);
+	elf_end(bare);
+	close(bare_fd);
+	free(copy);
+}
+END_TEST
+
 /* A file that ends anywhere: nothing is found, or something is, but never read beyond. */
 START_TEST(a_file_cut_short_does_no_harm)
 {
@@ -148,6 +209,8 @@ int main(void)
 	tcase_add_test(tc, a_variable_is_where_it_is_with_what_is_in_it);
 	tcase_add_test(tc, what_begins_as_zeroes_is_in_no_file);
 	tcase_add_test(tc, functions_are_found_as_variables_are);
+	tcase_add_test(tc, functions_are_found_in_the_file);
+	tcase_add_test(tc, where_functions_begin_is_known);
 	tcase_add_test(tc, what_other_files_have_is_not_found);
 	tcase_add_test(tc, the_text_is_where_functions_are);
 	tcase_add_test(tc, a_file_cut_short_does_no_harm);
