@@ -275,6 +275,31 @@ static __always_inline void unwind_begin(struct unwind_walk *w, const void *regs
 	w->is_exact = 1;
 }
 
+#ifdef UNWIND_FROM_CALLER
+/*
+ * For programs of uprobes at the first instruction of a function: what a call has
+ * left is in its place, whether or not there is a rule for the function. The frame of
+ * the function itself is ips[0].
+ */
+static __always_inline void unwind_to_caller(struct unwind_loop *l)
+{
+	__u64 ra;
+
+#if UNWIND_ARM64
+	if (unwind_register(&l->w, 30, &ra))
+		return;
+#else
+	if (bpf_probe_read_user(&ra, sizeof(ra), (const void *)l->w.sp))
+		return;
+	l->w.sp += 8;
+#endif
+	l->ips[0] = l->w.pc;
+	l->w.n = 1;
+	l->w.pc = ra;
+	l->w.is_exact = 0;
+}
+#endif
+
 /* execve() has no user stack: the old image is gone, the new one has not begun. */
 static __always_inline bool unwind_in_execve(const void *regs)
 {
@@ -413,16 +438,23 @@ static __always_inline void unwind_user(__u64 ips[UNWIND_MAX_FRAMES], struct unw
 	ret->end = UNWIND_COMPAT32;
 	if (is_compat)
 		return;
+#ifdef UNWIND_FROM_CALLER
+	unwind_to_caller(&l);
+#endif
 	proc = bpf_map_lookup_elem(&unwind_procs, &tgid);
 	if (proc && proc->start_ns == leader->start_boottime &&
 	    proc->exec_id == task->self_exec_id) {
 		l.w.env.first_mapping = proc->first;
 		l.w.env.n_mappings = proc->n;
 		unwind_find_uretprobes(&l, task);
+#ifdef UNWIND_FROM_CALLER
+		if (l.instance && l.w.pc == l.trampoline)
+			unwind_pass_uretprobe(&l.w, &l.instance);
+#endif
 		bpf_loop(UNWIND_MAX_FRAMES + 1, unwind_next, &l, 0);
 	} else {
-		ips[0] = l.w.pc;
-		l.w.n = 1;
+		ips[l.w.n & 1] = l.w.pc; /* the first, or the second */
+		l.w.n++;
 		l.end = UNWIND_NOPROC;
 	}
 	ret->n = l.w.n < UNWIND_MAX_FRAMES ? l.w.n : UNWIND_MAX_FRAMES;
