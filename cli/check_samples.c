@@ -47,8 +47,8 @@ static bool is_cpu_source(const struct check_sequence *seq)
 /* Samples of collector `cpu`: of all events, but not those of other collectors. */
 static bool is_of_events(const struct check_sequence *seq)
 {
-	static const char *const others[] = { "linux.offcpu", "linux.wakers",
-					      "linux.alloc" };
+	static const char *const others[] = { "linux.offcpu", "linux.wakers", "linux.alloc",
+					      "linux.gpu_api" };
 
 	if (!seq || !seq->source)
 		return false;

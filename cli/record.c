@@ -230,6 +230,7 @@ static int start_session(struct record *rec, char *line)
 	start.uid = o->uid;
 	start.has_counters_interval_ms = o->counters_interval_ms != 0;
 	start.counters_interval_ms = o->counters_interval_ms;
+	start.gpu_api = (char *)o->gpu_api;
 	start.has_alloc_bytes = o->alloc_bytes != 0;
 	start.alloc_bytes = o->alloc_bytes;
 	start.has_offcpu_min_ns = o->has_offcpu_min;

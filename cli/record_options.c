@@ -36,6 +36,9 @@ static const char usage[] =
 	"      --counters TIME    how often counters are read (default 1s)\n"
 	"      --alloc-bytes N    of source alloc: a sample each so many (default 512K)\n"
 	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
+	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n"
+	"                         launch,submit,present,copy,memory,sync,build,setup\n"
+	"                         (default), draw, all\n"
 	"Whose samples and system calls (all given must match):\n"
 	"  -p, --pid PID,...      of these processes and their descendants\n"
 	"      --comm GLOB        of processes with such a name\n"
@@ -56,6 +59,7 @@ enum {
 	OPT_COUNTERS,
 	OPT_ALLOC_BYTES,
 	OPT_OFFCPU_MIN,
+	OPT_GPU_API,
 	OPT_COMM,
 	OPT_CGROUP,
 	OPT_HELP
@@ -183,6 +187,9 @@ static int parse_option(int c, char *arg, struct record_options *o)
 		if (text_bytes(arg, 1ull << 40, &o->alloc_bytes) < 0 || !o->alloc_bytes)
 			return bad("--alloc-bytes", arg, "want a size such as 64K or 1M");
 		return 0;
+	case OPT_GPU_API:
+		o->gpu_api = arg ? arg : "default";
+		return 0;
 	case OPT_OFFCPU_MIN:
 		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
 			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
@@ -223,6 +230,7 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 		{ "alloc-bytes", required_argument, NULL, OPT_ALLOC_BYTES },
 		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },
 		{ "pid", required_argument, NULL, 'p' },
+		{ "gpu-api", optional_argument, NULL, OPT_GPU_API },
 		{ "comm", required_argument, NULL, OPT_COMM },
 		{ "cgroup", required_argument, NULL, OPT_CGROUP },
 		{ "user", required_argument, NULL, 'u' },

@@ -31,7 +31,8 @@ struct record_options {
 	uint64_t cgroup_id;
 	uint32_t uid;
 	uint32_t counters_interval_ms; /* 0: default */
-	uint64_t alloc_bytes; /* 0: default */
+	uint64_t alloc_bytes;	       /* 0: default */
+	const char *gpu_api;	       /* classes of calls; NULL: it was not asked for */
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
 	char **command; /* NULL: none; into argv */

@@ -45,8 +45,9 @@ struct collector_env {
 	event_sink_fn *sink;
 	void *sink_ctx;
 	/*
-	 * To be called now and then by start() and session_open() when they take
-	 * longer: what other collectors have is drained. NULL: nobody waits.
+	 * To be called now and then by start() when it takes longer: what other
+	 * collectors have is drained. Not by session_open(), when events belong to a
+	 * session already that cannot take them yet. NULL: nobody waits.
 	 */
 	void (*keep_up)(void *keep_up_ctx);
 	void *keep_up_ctx;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "collect/gpu_api_table.h"
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
@@ -95,6 +96,22 @@ static int choose_sources(const StartRequest *req, struct trace_config *config, 
 	return 0;
 }
 
+/* Asked for with its classes it is there beside the others, whichever they are. */
+static int choose_gpu_api(const StartRequest *req, struct trace_config *config, char *why,
+			  size_t why_size)
+{
+	config->gpu_api_classes = GPU_API_DEFAULT_CLASSES;
+	if (!req->gpu_api)
+		return 0;
+	config->sources |= 1u << collector_index(collector_by_name("gpu-api"));
+	if (gpu_api_classes_parse(req->gpu_api, &config->gpu_api_classes) == 0)
+		return 0;
+	snprintf(why, why_size,
+		 "calls of GPU APIs are of the classes launch, submit, present, copy, memory, "
+		 "sync, build, setup (default) and draw; or all");
+	return -EINVAL;
+}
+
 static int choose_filters(const StartRequest *req, struct trace_config *config, char *why,
 			  size_t why_size)
 {
@@ -167,6 +184,8 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 					 .offcpu_min_ns = DEFAULT_WAIT_NS,
 					 .alloc_bytes = DEFAULT_ALLOC_BYTES };
 	r = choose_sources(req, config, why, why_size);
+	if (r == 0)
+		r = choose_gpu_api(req, config, why, why_size);
 	if (r == 0)
 		r = choose_filters(req, config, why, why_size);
 	if (r == 0)

@@ -47,6 +47,7 @@ enum trace_sequence {
 	SEQ_OFFCPU = 17,   /* samples of waits, by who waits */
 	SEQ_WAKERS = 18,   /* and by who ends them */
 	SEQ_ALLOC = 19,	   /* samples of allocations */
+	SEQ_GPU_API = 20,  /* samples of launches, submits and frames */
 	SEQ_MORE_SAMPLES = 24, /* of further events, one sequence each */
 	SEQ_MAX = 32,
 };

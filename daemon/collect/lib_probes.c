@@ -354,6 +354,11 @@ void lib_probes_keep(struct lib_probes *ps, lib_wanted_fn *wanted, void *ctx)
 			probed_drop(&ps->probed[i]);
 }
 
+bool lib_probes_pending(const struct lib_probes *ps)
+{
+	return ps->n_asked > 0;
+}
+
 size_t lib_probes_count(const struct lib_probes *ps)
 {
 	size_t n = 0;

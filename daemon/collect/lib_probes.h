@@ -57,6 +57,8 @@ void lib_probes_at(struct lib_probes *ps, struct module *module, uint64_t offset
 typedef bool lib_wanted_fn(void *ctx, uint32_t tgid, uint64_t start_ns);
 void lib_probes_keep(struct lib_probes *ps, lib_wanted_fn *wanted, void *ctx);
 
+/* Answers of the worker are missing: there will be more probes. */
+bool lib_probes_pending(const struct lib_probes *ps);
 /* Places in files that are probed in all processes. */
 size_t lib_probes_count(const struct lib_probes *ps);
 
