@@ -58,6 +58,9 @@ PROGS  := $(TOOLS:%.c=$(O)/%)
 STACKS := $(addprefix $(O)/tests/integration/prog/stacks-,\
 	no-fp static static-pie no-pie stripped debug-frame no-cfi no-cfi-fp)
 READS  := $(READERS:%.c=$(O)/%)
+# Libraries under vendors' names, and who calls them.
+GPU_LIBS := $(addprefix $(O)/tests/integration/gpu/,libcuda.so.1 libcudart.so.12 libamdhip64.so.6)
+GPU_STUBS := $(GPU_LIBS) $(O)/tests/integration/gpu/calls
 
 # ---- rules ----
 
@@ -140,6 +143,20 @@ $(STACKS): tests/integration/prog/stacks.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(prog_cflags) $(flags_$(@F)) $< -o $@
 
+flags_libcuda.so.1 := -DCUDA
+flags_libcudart.so.12 := -DCUDART $(O)/tests/integration/gpu/libcuda.so.1
+flags_libamdhip64.so.6 := -DHIP
+
+$(GPU_LIBS): tests/integration/gpu/stubs.c tests/integration/gpu/stubs.h
+	$(call say,PROG)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(prog_cflags) -fPIC -shared -Wl,-soname,$(@F) -o $@ $< $(flags_$(@F))
+$(O)/tests/integration/gpu/libcudart.so.12: $(O)/tests/integration/gpu/libcuda.so.1
+
+$(O)/tests/integration/gpu/calls: tests/integration/gpu/calls.c tests/integration/gpu/stubs.h $(GPU_LIBS)
+	$(call say,PROG)
+	$(Q)$(CC) $(prog_cflags) -o $@ $< $(GPU_LIBS) -ldl '-Wl,-rpath,$$ORIGIN'
+
 # ---- the two commands of the README ----
 
 record: deps				## install what is missing, build, record this machine for 10 s
@@ -160,17 +177,17 @@ deps-test:				## and those that the tests miss
 check: $(UNIT)				## unit tests: no root, no kernel features
 	@tests/run --unit $(O)
 
-check-root: all $(PROGS) $(STACKS) $(READS)		## integration tests: need root and BPF
+check-root: all $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)		## integration tests: need root and BPF
 	@tests/run --integration $(O)
 
-check-all: all $(UNIT) $(PROGS) $(STACKS) $(READS) fuzz
+check-all: all $(UNIT) $(PROGS) $(STACKS) $(GPU_STUBS) $(READS) fuzz
 	@tests/run --unit --integration --fuzz $(O)
 
 # Without the fuzzers, which have sanitizers of their own.
-check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(READS)
+check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)
 	@tests/run --unit --integration $(O)
 
-check-vm: all $(PROGS) $(STACKS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
+check-vm: all $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
 	@tests/deps --vm
 	@tests/vm/run $(O) $(KERNELS)
 

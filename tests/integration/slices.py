@@ -3,6 +3,7 @@
 """Prints the slices on threads' tracks of a trace, in the order of their ends.
 
     slices.py FILE           TID BEGIN_NS END_NS CATEGORY NAME ARG=VALUE..., tab-separated
+    slices.py --nested FILE  the same; slices may lie within others
     slices.py --calls FILE   TID NAME FD RESULT [PEER], as prog/netcalls prints what it did
 
 Exits with 1 when slices of a thread overlap or do not end.
@@ -17,7 +18,8 @@ def signed(value):
 
 
 class Reader:
-    def __init__(self):
+    def __init__(self, nested):
+        self.nested = nested
         self.names = {}  # (sequence, kind, iid) -> text
         self.threads = {}  # track -> tid
         self.open = {}  # track -> slice
@@ -49,7 +51,7 @@ class Reader:
             category = self.names.get((sequence, 1, get.get(3)), "-")
             args = [self.arg(sequence, v) for n, v in event if n == 4]
             self.open[track] = [self.threads[track], time, None, category, name, dict(args)]
-            if time < self.last_end.get(track, 0):
+            if time < self.last_end.get(track, 0) and not self.nested:
                 raise SystemExit(f"{name} of {self.threads[track]} at {time} overlaps")
         elif get[9] == 2:
             done = self.open.pop(track)
@@ -68,7 +70,7 @@ class Reader:
 
 def main():
     calls = sys.argv[1] == "--calls"
-    reader = Reader()
+    reader = Reader(sys.argv[1] == "--nested")
     with open(sys.argv[-1], "rb") as f:
         for packet in packets(f.read()):
             reader.packet(packet)

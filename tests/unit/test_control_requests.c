@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/gpu_api_table.h"
 #include "collector.h"
 #include "control_requests.h"
 #include "trace_config.h"
@@ -87,6 +88,28 @@ START_TEST(sources_are_chosen_by_name_or_left_out)
 	req.sources = bad;
 	req.n_sources = 1;
 	assert_refused("there is no source");
+}
+END_TEST
+
+START_TEST(gpu_apis_come_beside_the_others)
+{
+	char *one[] = { (char *)"sched" };
+	uint32_t defaults;
+
+	assert_taken();
+	defaults = config.sources;
+	ck_assert(!(defaults & bit("gpu-api")));
+	ck_assert_uint_eq(config.gpu_api_classes, GPU_API_DEFAULT_CLASSES);
+	req.gpu_api = (char *)"launch,draw";
+	assert_taken();
+	ck_assert_uint_eq(config.sources, defaults | bit("gpu-api"));
+	ck_assert_uint_eq(config.gpu_api_classes, 1u << GPU_LAUNCH | 1u << GPU_DRAW);
+	req.sources = one;
+	req.n_sources = 1;
+	assert_taken();
+	ck_assert_uint_eq(config.sources, bit("sched") | bit("gpu-api"));
+	req.gpu_api = (char *)"launch,nothing";
+	assert_refused("launch, submit");
 }
 END_TEST
 
@@ -213,6 +236,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, an_empty_request_means_the_defaults);
 	tcase_add_test(tc, sources_are_chosen_by_name_or_left_out);
+	tcase_add_test(tc, gpu_apis_come_beside_the_others);
 	tcase_add_test(tc, every_number_has_its_bounds);
 	tcase_add_test(tc, strings_have_their_bounds);
 	tcase_add_test(tc, pids_are_counted);

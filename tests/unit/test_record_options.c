@@ -54,7 +54,9 @@ START_TEST(every_option_is_taken)
 
 	snprintf(words, sizeof(words),
 		 "-d 10s -o out -f -q -a -s cpu,sched -F 99 -e cycles -p %d,%d -u 0 "
-		 "--no net --comm a* --counters 250ms --offcpu-min 100us --alloc-bytes 64K --period 7",
+		 "--no net --comm a* --counters 250ms --offcpu-min 100us --alloc-bytes 64K "
+		 "--period 7 "
+		 "--gpu-api=launch,copy",
 		 (int)getpid(), (int)getppid());
 	ck_assert_int_eq(parse(words), 0);
 	ck_assert(o.duration_ns == 10000000000ull);
@@ -73,9 +75,21 @@ START_TEST(every_option_is_taken)
 	ck_assert_uint_eq(o.counters_interval_ms, 250);
 	ck_assert(o.has_offcpu_min);
 	ck_assert_uint_eq(o.alloc_bytes, 65536);
+	ck_assert_str_eq(o.gpu_api, "launch,copy");
 	ck_assert_uint_eq(o.offcpu_min_ns, 100000);
 	ck_assert_uint_eq(o.period, 7);
 	ck_assert_ptr_null(o.command);
+}
+END_TEST
+
+START_TEST(calls_of_gpu_apis_need_no_classes)
+{
+	ck_assert_int_eq(parse("--gpu-api -- cmd"), 0);
+	ck_assert_str_eq(o.gpu_api, "default");
+	ck_assert_str_eq(o.command[0], "cmd");
+	ck_assert_int_eq(parse("--gpu-api cmd"), 0); /* no class: classes stand behind a '=' */
+	ck_assert_str_eq(o.gpu_api, "default");
+	ck_assert_str_eq(o.command[0], "cmd");
 }
 END_TEST
 
@@ -199,6 +213,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, no_options_are_all_defaults);
 	tcase_add_test(tc, every_option_is_taken);
+	tcase_add_test(tc, calls_of_gpu_apis_need_no_classes);
 	tcase_add_test(tc, the_first_event_is_the_main_one_and_eight_are_the_most);
 	tcase_add_test(tc, options_end_at_the_command);
 	tcase_add_test(tc, lists_may_be_given_in_parts);
