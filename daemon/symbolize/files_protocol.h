@@ -43,8 +43,8 @@ enum files_kind {
 	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
 	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
 	FILES_GENERATED = 5, /* read on in a perf map or jitdump file (jit_question.h) */
-	FILES_FUNCTIONS = 6, /* where in the file do these functions begin? */
-	FILES_STARTS = 7,    /* do functions begin at these offsets? */
+	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
+	FILES_STARTS = 9,    /* do functions begin at these offsets? */
 };
 
 /* See struct jit_read. */
