@@ -24,6 +24,7 @@
 #include "gpu_api_symbols.h"
 #include "gpu_api_table.h"
 #include "gpu_libraries.h"
+#include "hash.h"
 #include "lib_probes.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
@@ -36,6 +37,7 @@
 
 /* How often processes are looked through for new libraries. */
 #define UPDATE_NS (50 * NS_PER_MS)
+#define MAX_SEEN  65536
 /* A session waits so long for where the functions are: before, there are no probes. */
 #define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
@@ -50,6 +52,7 @@ struct gpu_api_source {
 	struct lib_probes *probes;
 	struct gpu_api_lookups *lookups;
 	uint64_t updated_ns;
+	struct hash *seen; /* mappings that were looked through, by their version */
 	uint32_t classes[EVENT_MAX_STREAMS]; /* that the session in the slot wants */
 };
 
@@ -77,6 +80,19 @@ static void on_library(void *ctx, int fd, const char *path)
 		probe(g, module, path);
 }
 
+/* Most have not changed since the last time. True: these have, or nobody remembers. */
+static bool is_news(struct gpu_api_source *g, const struct mappings *maps)
+{
+	uint64_t version = mappings_version(maps);
+
+	if (hash_get_u64(g->seen, version))
+		return false;
+	if (hash_count(g->seen) >= MAX_SEEN)
+		hash_clear(g->seen);
+	(void)hash_set_u64(g->seen, version, g);
+	return true;
+}
+
 /* The process_fn. */
 static int look_at(void *ctx, const struct process *process)
 {
@@ -88,7 +104,7 @@ static int look_at(void *ctx, const struct process *process)
 	if (process->free_ns || process->is_kthread)
 		return 0;
 	maps = process_table_mappings(g->env.processes, process->tgid);
-	if (!maps || mappings_all(maps, &all, &n) < 0)
+	if (!maps || !is_news(g, maps) || mappings_all(maps, &all, &n) < 0)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (all[i].module)
@@ -117,6 +133,7 @@ static void gpu_api_stop(void *state)
 		return;
 	gpu_api_lookups_free(g->lookups);
 	lib_probes_free(g->probes);
+	hash_free(g->seen);
 	bpf_ring_free(g->ring);
 	gpu_api_bpf__destroy(g->skel);
 	walks_end(&g->walks);
@@ -198,8 +215,10 @@ static int gpu_api_start(const struct collector_env *env, char why[WHY_LEN], voi
 	if (!g)
 		return -ENOMEM;
 	g->env = *env;
-	r = open_and_load(g, true);
-	if (r < 0)
+	r = hash_new(&g->seen);
+	if (r == 0)
+		r = open_and_load(g, true);
+	if (r < 0 && g->seen)
 		r = open_and_load(g, false);
 	if (r == 0)
 		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
@@ -270,17 +289,25 @@ static int gpu_api_session_open(void *state, const struct trace_config *config, 
 				char why[WHY_LEN])
 {
 	struct gpu_api_source *g = state;
+	int r;
 
 	g->classes[slot] = config->gpu_api_classes;
 	want(g);
 	find_libraries(g); /* new ones */
 	if (lib_probes_pending(g->probes))
 		(void)symbolizer_wait(g->env.symbolizer, NEW_ANSWER_NS);
-	if (lib_probes_count(g->probes) == 0)
+	if (lib_probes_count(g->probes) > 0)
+		return 0;
+	r = lib_probes_error(g->probes);
+	if (r < 0) {
+		bpf_load_explain(r, "probes", why, WHY_LEN);
+		g->classes[slot] = 0;
+	} else {
 		snprintf(why, WHY_LEN,
 			 "no library of a GPU API is here yet; one is probed some 50 ms after a "
 			 "process has mapped it");
-	return 0;
+	}
+	return r;
 }
 
 /* Probes stay as long as there is another session: to end them takes time. */

@@ -47,6 +47,8 @@ struct lib_probes {
 	uint32_t groups;
 	bool is_over;	  /* and is freed with the last answer */
 	unsigned n_asked; /* answers that are missing */
+	int error;	  /* of the last one that could not be put */
+	size_t n_in_all;  /* places */
 	bool failure_told, files_told, processes_told;
 	struct file files[MAX_FILES];
 	struct probed probed[MAX_PROBED];
@@ -63,6 +65,7 @@ struct question {
 
 static void tell_failure(struct lib_probes *ps, const struct file *file, int error)
 {
+	ps->error = error;
 	if (ps->failure_told)
 		return;
 	ps->failure_told = true;
@@ -114,6 +117,8 @@ static size_t attach(struct lib_probes *ps, const struct file *file, pid_t pid,
 			break;
 		}
 		n_programs++;
+		if (pid == 0 && (i + 1 == LIB_PROGRAMS || !ps->env.programs[i + 1].prog))
+			ps->n_in_all += n_ok;
 		if (n_ok < n)
 			log_debug("%s: %s: %zu of %zu functions cannot be probed",
 				  ps->env.collector, file->module->path, n - n_ok, n);
@@ -361,10 +366,10 @@ bool lib_probes_pending(const struct lib_probes *ps)
 
 size_t lib_probes_count(const struct lib_probes *ps)
 {
-	size_t n = 0;
+	return ps->n_in_all;
+}
 
-	for (size_t i = 0; i < MAX_FILES; i++)
-		for (size_t k = 0; k < ps->files[i].n_sites; k++)
-			n += ps->files[i].sites[k].in_all;
-	return n;
+int lib_probes_error(const struct lib_probes *ps)
+{
+	return ps->error;
 }

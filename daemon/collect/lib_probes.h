@@ -59,7 +59,9 @@ void lib_probes_keep(struct lib_probes *ps, lib_wanted_fn *wanted, void *ctx);
 
 /* Answers of the worker are missing: there will be more probes. */
 bool lib_probes_pending(const struct lib_probes *ps);
-/* Places in files that are probed in all processes. */
+/* Places that are probed in all processes. */
 size_t lib_probes_count(const struct lib_probes *ps);
+/* Why probes could not be put, lastly; 0: they could. */
+int lib_probes_error(const struct lib_probes *ps);
 
 #endif
