@@ -75,8 +75,8 @@ static void on_answer(void *ctx, const uint64_t *offsets, size_t n)
 	if (!l->is_over && offsets && n == 1 && offsets[0] == q->offset)
 		lib_probes_at(l->probes, q->module, q->offset, q->function);
 	else if (!l->is_over)
-		log_debug("gpu-api: %s has no function at 0x%llx", q->module->path,
-			  (unsigned long long)q->offset);
+		log_debug("gpu-api: module %llu has no function at 0x%llx",
+			  (unsigned long long)q->module->id, (unsigned long long)q->offset);
 	module_release(q->module);
 	free(q);
 	if (--l->n_asked == 0 && l->is_over)

@@ -11,6 +11,7 @@
 #include "process/process_table.h"
 #include "symbolize/files_protocol.h"
 #include "symbolize/symbolizer.h"
+#include "text.h"
 #include "uprobes.h"
 
 /* Libraries, and processes with one of them, that have probes at a time. */
@@ -65,12 +66,15 @@ struct question {
 
 static void tell_failure(struct lib_probes *ps, const struct file *file, int error)
 {
+	const char *path = file->module->path;
+	char text[256];
+
 	ps->error = error;
 	if (ps->failure_told)
 		return;
 	ps->failure_told = true;
-	log_warn("%s: no probes in %s: %s%s", ps->env.collector, file->module->path,
-		 strerror(-error),
+	(void)text_printable(text, sizeof(text), path, strlen(path));
+	log_warn("%s: no probes in %s: %s%s", ps->env.collector, text, strerror(-error),
 		 error == -EACCES || error == -EPERM
 			 ? " (needs CAP_PERFMON, before Linux 6.6 CAP_SYS_ADMIN)"
 			 : "");
@@ -120,8 +124,9 @@ static size_t attach(struct lib_probes *ps, const struct file *file, pid_t pid,
 		if (pid == 0 && (i + 1 == LIB_PROGRAMS || !ps->env.programs[i + 1].prog))
 			ps->n_in_all += n_ok;
 		if (n_ok < n)
-			log_debug("%s: %s: %zu of %zu functions cannot be probed",
-				  ps->env.collector, file->module->path, n - n_ok, n);
+			log_debug("%s: module %llu: %zu of %zu functions cannot be probed",
+				  ps->env.collector, (unsigned long long)file->module->id, n - n_ok,
+				  n);
 	}
 	if (target.fd >= 0)
 		close(target.fd);
