@@ -27,13 +27,13 @@ struct site {
 };
 
 struct file {
-	struct module *module; /* held; NULL: the entry is free */
+	struct file *next;
+	struct module *module; /* held */
 	unsigned n_asked;      /* answers of the worker that are missing */
 	bool was_asked, wants_all;
-	struct site *sites;
-	size_t n_sites;
 	struct uprobes **probes; /* in all processes */
-	size_t n_probes;
+	size_t n_probes, n_sites;
+	struct site sites[MAX_SITES];
 };
 
 struct probed {	       /* a process that has probes of its own in a file */
@@ -51,7 +51,8 @@ struct lib_probes {
 	int error;	  /* of the last one that could not be put */
 	size_t n_in_all;  /* places */
 	bool failure_told, files_told, processes_told;
-	struct file files[MAX_FILES];
+	struct file *files;
+	size_t n_files;
 	struct probed probed[MAX_PROBED];
 };
 
@@ -134,18 +135,26 @@ static size_t attach(struct lib_probes *ps, const struct file *file, pid_t pid,
 	return n_programs;
 }
 
+static void keep(struct file *file, struct uprobes *probes)
+{
+	struct uprobes **grown = reallocarray(file->probes, file->n_probes + 1, sizeof(*grown));
+
+	if (!grown) {
+		uprobes_free(probes);
+		return;
+	}
+	grown[file->n_probes] = probes;
+	file->probes = grown;
+	file->n_probes++;
+}
+
 static void attach_in_all(struct lib_probes *ps, struct file *file)
 {
-	struct uprobes *probes[LIB_PROGRAMS], **grown;
-	size_t n;
+	struct uprobes *probes[LIB_PROGRAMS];
+	size_t n = attach(ps, file, 0, probes);
 
-	grown = reallocarray(file->probes, file->n_probes + LIB_PROGRAMS, sizeof(*grown));
-	if (!grown)
-		return;
-	file->probes = grown;
-	n = attach(ps, file, 0, probes);
 	for (size_t i = 0; i < n; i++)
-		file->probes[file->n_probes++] = probes[i];
+		keep(file, probes[i]);
 	for (size_t i = 0; i < file->n_sites; i++)
 		file->sites[i].in_all |= is_wanted(ps, &file->sites[i]);
 }
@@ -167,37 +176,34 @@ static struct probed *find_probed(struct lib_probes *ps, uint32_t tgid, const st
 
 /* ---- files ---- */
 
-static void file_done(struct file *file)
+static void end_probes(struct file *file)
 {
 	while (file->n_probes > 0)
 		uprobes_free(file->probes[--file->n_probes]);
-	free(file->probes);
-	free(file->sites);
-	if (file->module)
-		module_release(file->module);
 }
 
 static void free_all(struct lib_probes *ps)
 {
-	for (size_t i = 0; i < MAX_FILES; i++)
-		file_done(&ps->files[i]);
+	while (ps->files) {
+		struct file *file = ps->files;
+
+		ps->files = file->next;
+		end_probes(file);
+		free(file->probes);
+		module_release(file->module);
+		free(file);
+	}
 	free(ps);
 }
 
 static void add_site(struct file *file, uint64_t offset, const struct lib_function *function)
 {
-	struct site *grown;
-
 	for (size_t i = 0; i < file->n_sites; i++)
 		if (file->sites[i].offset == offset)
 			return;
-	if (file->n_sites == MAX_SITES)
-		return;
-	grown = reallocarray(file->sites, file->n_sites + 1, sizeof(*grown));
-	if (!grown)
-		return; /* it stays without a probe */
-	file->sites = grown;
-	grown[file->n_sites++] = (struct site){ .offset = offset, .function = function };
+	if (file->n_sites < MAX_SITES)
+		file->sites[file->n_sites++] =
+			(struct site){ .offset = offset, .function = function };
 }
 
 /* The symbolizer_functions_fn. */
@@ -233,26 +239,29 @@ static void ask(struct lib_probes *ps, struct file *file, const struct lib_funct
 	symbolizer_ask_functions(ps->env.symbolizer, file->module, names, n, on_answer, q);
 }
 
-/* NULL: there are too many. */
+/* NULL: there are too many, or there is no memory. */
 static struct file *file_of(struct lib_probes *ps, struct module *module)
 {
-	struct file *file = NULL;
+	struct file *file;
 
-	for (size_t i = 0; i < MAX_FILES; i++) {
-		if (ps->files[i].module == module)
-			return &ps->files[i];
-		if (!ps->files[i].module && !file)
-			file = &ps->files[i];
-	}
-	if (!file) {
+	for (file = ps->files; file; file = file->next)
+		if (file->module == module)
+			return file;
+	if (ps->n_files == MAX_FILES) {
 		if (!ps->files_told)
 			log_warn("%s: more than %d libraries: those beyond have no probes",
 				 ps->env.collector, MAX_FILES);
 		ps->files_told = true;
 		return NULL;
 	}
-	*file = (struct file){ .module = module };
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return NULL;
+	file->module = module;
 	module_hold(module);
+	file->next = ps->files;
+	ps->files = file;
+	ps->n_files++;
 	return file;
 }
 
@@ -290,9 +299,8 @@ void lib_probes_free(struct lib_probes *ps)
 		return;
 	for (size_t i = 0; i < MAX_PROBED; i++)
 		probed_drop(&ps->probed[i]);
-	for (size_t i = 0; i < MAX_FILES; i++)
-		while (ps->files[i].n_probes > 0)
-			uprobes_free(ps->files[i].probes[--ps->files[i].n_probes]);
+	for (struct file *file = ps->files; file; file = file->next)
+		end_probes(file);
 	ps->is_over = true;
 	if (ps->n_asked == 0)
 		free_all(ps);
@@ -301,9 +309,9 @@ void lib_probes_free(struct lib_probes *ps)
 void lib_probes_want(struct lib_probes *ps, uint32_t groups)
 {
 	ps->groups = groups;
-	for (size_t i = 0; i < MAX_FILES; i++)
-		if (ps->files[i].module && ps->files[i].wants_all && !ps->files[i].n_asked)
-			attach_in_all(ps, &ps->files[i]);
+	for (struct file *file = ps->files; file; file = file->next)
+		if (file->wants_all && !file->n_asked)
+			attach_in_all(ps, file);
 }
 
 void lib_probes_in_all(struct lib_probes *ps, struct module *module,
