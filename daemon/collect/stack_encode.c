@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "clock.h"
 #include "hash.h"
 #include "interp/interp_stack.h"
 #include "process/process_table.h"
 #include "python.h"
+#include "stack_known.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
 #include "unwind/unwinder.h"
@@ -24,34 +24,9 @@
 /* Those with a copy of their stack: 64 MiB at most. */
 #define MAX_COPIES 4096
 
-/* Remembered stacks, a power of two: 200 KB. */
-#define KNOWN_STACKS 4096
-
 #define MAX_KERNEL_FRAMES 128
 /* And two that say that others are missing. */
 #define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + PYTHON_MAX_FRAMES + 2)
-
-/* Two hashes of the addresses with independent seeds: 128 bits never meet by chance. */
-struct known_stack {
-	uint64_t hash[2];
-	uint64_t maps_version; /* of the process; 0: entry is free */
-	uint64_t callstack_iid;
-	unsigned generation; /* of the writer */
-	bool approx;	     /* interpreted frames may be at the wrong place */
-};
-
-/* What a sample has of its stack, innermost first. */
-struct addresses {
-	const uint64_t *kernel, *user, *words;
-	uint32_t n_kernel, n_user, n_words;
-	bool words_whole;
-};
-
-/* What identifies a stack that was written before, while it waits behind others. */
-struct kept_addresses {
-	struct addresses at;
-	uint64_t words[];
-};
 
 /* A walk that is not over, and what it has found. */
 struct unfinished {
@@ -75,7 +50,7 @@ struct sample {
 	uint8_t end;		       /* enum unwind_end */
 	struct known_stack stack;      /* callstack_iid 0: it is not known yet */
 	struct unfinished *unfinished; /* NULL: the walk is over */
-	struct kept_addresses *kept;   /* of a known stack that waits, or NULL */
+	struct stack_addresses *kept;  /* of a known stack that waits, or NULL */
 	unsigned n;		    /* locations, outermost first; none when the stack is known */
 	unsigned n_kernel, n_marks; /* of them: the last ones, the first ones */
 	struct location **locations;
@@ -92,8 +67,7 @@ struct stack_encoder {
 	struct sample *first, *last; /* waiting, in order of arrival */
 	unsigned n_waiting, n_unfinished;
 	uint64_t news; /* of the unwinder, when walks were tried last */
-	uint64_t seeds[2];
-	struct known_stack known[KNOWN_STACKS];
+	struct known_stacks *known;
 	uint64_t ends[UNWIND_ENDS];
 };
 
@@ -117,7 +91,7 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 		      struct stack_encoder **ret)
 {
 	struct stack_encoder *e = calloc(1, sizeof(*e));
-	int r = 0;
+	int r;
 
 	if (!e)
 		return -ENOMEM;
@@ -127,9 +101,7 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 	e->unwinder = env->unwinder;
 	e->interpreter = env->interpreter;
 	e->seq = source->seq;
-	/* A program that chooses its addresses must not choose a hash. */
-	if (getrandom(e->seeds, sizeof(e->seeds), 0) != sizeof(e->seeds))
-		r = -errno;
+	r = known_stacks_new(&e->known);
 	if (r == 0)
 		r = set_defaults(e, source);
 	if (r < 0) {
@@ -161,6 +133,7 @@ void stack_encoder_free(struct stack_encoder *e)
 		sample_free(e->first);
 		e->first = next;
 	}
+	known_stacks_free(e->known);
 	free(e);
 }
 
@@ -186,7 +159,7 @@ static bool add_location(struct sample *s, struct location *loc)
 	return true;
 }
 
-static bool add_user(struct stack_encoder *e, const struct addresses *at, struct sample *s)
+static bool add_user(struct stack_encoder *e, const struct stack_addresses *at, struct sample *s)
 {
 	struct location **locs = s->locations + s->n;
 	uint64_t pcs[UNWIND_MAX_FRAMES];
@@ -204,20 +177,9 @@ static bool add_user(struct stack_encoder *e, const struct addresses *at, struct
 	return true;
 }
 
-static struct known_stack *known_slot(struct stack_encoder *e, const struct known_stack *stack)
-{
-	return &e->known[stack->hash[0] & (KNOWN_STACKS - 1)];
-}
-
-static bool same_stack(const struct known_stack *a, const struct known_stack *b)
-{
-	return a->hash[0] == b->hash[0] && a->hash[1] == b->hash[1] &&
-	       a->maps_version == b->maps_version && a->generation == b->generation;
-}
-
 /* Other code may have been at the same addresses before. */
 static uint64_t kernel_version(struct stack_encoder *e, const struct sample *s,
-			       const struct addresses *at)
+			       const struct stack_addresses *at)
 {
 	uint64_t all = 0;
 
@@ -232,28 +194,14 @@ static uint64_t kernel_version(struct stack_encoder *e, const struct sample *s,
 }
 
 /* What identifies a stack, and its id if it was written before. */
-static void recognize(struct stack_encoder *e, const struct sample *s, const struct addresses *at,
-		      struct known_stack *ret)
+static void recognize(struct stack_encoder *e, const struct sample *s,
+		      const struct stack_addresses *at, struct known_stack *ret)
 {
-	uint64_t version = kernel_version(e, s, at);
-	const struct known_stack *known;
-
 	*ret = (struct known_stack){
 		.maps_version = process_table_maps_version(e->processes, s->tgid, s->time_ns),
 		.generation = trace_writer_generation(e->writer),
 	};
-	for (int i = 0; i < 2; i++) {
-		uint64_t seed = e->seeds[i] ^ s->end ^ ((uint64_t)at->n_kernel << 32) ^ version;
-
-		seed = hash_bytes(at->kernel, at->n_kernel * sizeof(*at->kernel), seed);
-		seed = hash_bytes(at->user, at->n_user * sizeof(*at->user), seed);
-		ret->hash[i] = hash_bytes(at->words, at->n_words * sizeof(*at->words), seed);
-	}
-	known = known_slot(e, ret);
-	if (ret->maps_version && same_stack(known, ret)) {
-		ret->callstack_iid = known->callstack_iid;
-		ret->approx = known->approx;
-	}
+	known_stacks_find(e->known, at, s->end ^ kernel_version(e, s, at), ret);
 }
 
 /* In place of the frames that are missing, outermost: why they are. */
@@ -268,7 +216,8 @@ static struct location *end_mark(struct stack_encoder *e, enum unwind_end end)
 }
 
 /* Outermost first, as the trace wants it: the user's frames from the far end, then the kernel's. */
-static bool locate_stack(struct stack_encoder *e, const struct addresses *at, struct sample *s)
+static bool locate_stack(struct stack_encoder *e, const struct stack_addresses *at,
+			 struct sample *s)
 {
 	bool ok = true;
 
@@ -290,35 +239,15 @@ static bool locate_stack(struct stack_encoder *e, const struct addresses *at, st
 	return ok;
 }
 
-static int keep_addresses(struct sample *s, const struct addresses *at)
-{
-	uint32_t n = at->n_kernel + at->n_user;
-	struct kept_addresses *k = malloc(sizeof(*k) + (n + at->n_words) * sizeof(k->words[0]));
-
-	if (!k)
-		return -ENOMEM;
-	k->at = *at;
-	if (at->n_kernel)
-		memcpy(k->words, at->kernel, at->n_kernel * sizeof(k->words[0]));
-	if (at->n_user)
-		memcpy(k->words + at->n_kernel, at->user, at->n_user * sizeof(k->words[0]));
-	if (at->n_words)
-		memcpy(k->words + n, at->words, at->n_words * sizeof(k->words[0]));
-	k->at.kernel = k->words;
-	k->at.user = k->words + at->n_kernel;
-	k->at.words = k->words + n;
-	s->kept = k;
-	return 0;
-}
-
 /* The walk is over: `at` is all there is. */
-static int complete(struct stack_encoder *e, struct sample *s, const struct addresses *at)
+static int complete(struct stack_encoder *e, struct sample *s, const struct stack_addresses *at)
 {
 	recognize(e, s, at, &s->stack);
 	if (s->stack.callstack_iid == 0)
 		return locate_stack(e, at, s) ? 0 : -ENOMEM;
 	/* Behind others it waits, and its id may go down with a dropped block. */
-	return e->first ? keep_addresses(s, at) : 0;
+	s->kept = e->first ? stack_addresses_copy(at) : NULL;
+	return e->first && !s->kept ? -ENOMEM : 0;
 }
 
 /* Is the stack that was known still in the trace? If not, it is as any other. */
@@ -328,7 +257,7 @@ static int look_again(struct stack_encoder *e, struct sample *s)
 
 	if (s->stack.generation != trace_writer_generation(e->writer)) {
 		s->stack.callstack_iid = 0;
-		ok = locate_stack(e, &s->kept->at, s);
+		ok = locate_stack(e, s->kept, s);
 	}
 	free(s->kept);
 	s->kept = NULL;
@@ -348,15 +277,15 @@ static int finish(struct stack_encoder *e, struct sample *s, bool now)
 		.stack = u->stack,
 	};
 	enum unwind_end end = s->end;
-	struct addresses at;
+	struct stack_addresses at;
 	int r;
 
 	r = unwinder_finish(e->unwinder, &walk, now, u->user, &u->n_user, &end);
 	if (r < 0)
 		return r;
 	s->end = (uint8_t)end;
-	at = (struct addresses){ u->kernel, u->user,	u->words,      u->n_kernel,
-				 u->n_user, u->n_words, u->words_whole };
+	at = (struct stack_addresses){ u->kernel, u->user,    u->words,	     u->n_kernel,
+				       u->n_user, u->n_words, u->words_whole };
 	r = complete(e, s, &at);
 	free(u);
 	s->unfinished = NULL;
@@ -408,8 +337,8 @@ static int retry_walks(struct stack_encoder *e)
 
 static struct sample *sample_new(struct stack_encoder *e, const struct stack_sample *from)
 {
-	struct addresses at = { from->kernel, from->user,    from->words,      from->n_kernel,
-				from->n_user, from->n_words, from->words_whole };
+	struct stack_addresses at = { from->kernel, from->user,	   from->words,	     from->n_kernel,
+				      from->n_user, from->n_words, from->words_whole };
 	struct sample *s = calloc(1, sizeof(*s));
 	int r;
 
@@ -482,8 +411,8 @@ static uint64_t intern_stack(struct stack_encoder *e, struct sample *s)
 	s->stack.callstack_iid = trace_intern_callstack(e->writer, e->seq, frames, n);
 	s->stack.generation = trace_writer_generation(e->writer);
 	/* With names still missing it would stay without them for good. */
-	if (ready && s->stack.maps_version && s->stack.callstack_iid)
-		*known_slot(e, &s->stack) = s->stack;
+	if (ready)
+		known_stacks_add(e->known, &s->stack);
 	return s->stack.callstack_iid;
 }
 

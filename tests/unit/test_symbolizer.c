@@ -1648,6 +1648,27 @@ START_TEST(inlined_functions_and_lines_are_told_when_asked_for)
 }
 END_TEST
 
+START_TEST(what_dwarf_does_not_tell_is_not_read_from_symbol_tables_again)
+{
+	struct told told = { 0 };
+	struct location *loc;
+
+	make_inlined("");
+	ck_assert_int_eq(symbolizer_set_root(sym, dir), 0);
+	start();
+	loc = locate(library(), address_in_library("_init")); /* of the C library, in assembler */
+	wait_for(loc);
+	ck_assert_str_eq(loc->function, "_init");
+	ck_assert(loc->has_lines);
+	ask_lines(&loc, 1, &told);
+	wait_until(is_told, &told);
+	ck_assert_uint_eq(told.n, 1);
+	ck_assert_str_eq(told.places[0].text, "");
+	ck_assert_uint_eq(lines_query_missed(told.query), 0);
+	lines_query_free(told.query);
+}
+END_TEST
+
 START_TEST(lines_of_a_stripped_file_are_those_of_its_debug_file)
 {
 	struct location *locs[MAX_LINES];
@@ -1882,6 +1903,7 @@ int main(void)
 	tcase_add_test(tc, a_debug_file_that_hangs_the_worker_costs_only_its_names);
 	tc = new_case(s, "lines");
 	tcase_add_test(tc, inlined_functions_and_lines_are_told_when_asked_for);
+	tcase_add_test(tc, what_dwarf_does_not_tell_is_not_read_from_symbol_tables_again);
 	tcase_add_test(tc, lines_of_a_stripped_file_are_those_of_its_debug_file);
 	tcase_add_test(tc, without_dwarf_there_is_nothing_to_ask);
 	tcase_add_test(tc, dwarf_that_makes_no_sense_is_missed_and_not_asked_for_again);
