@@ -274,8 +274,10 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	}
 	te.has_callstack_iid = ev->callstack_iid != 0;
 	te.callstack_iid = ev->callstack_iid;
-	te.n_flow_ids = flow != 0;
-	te.flow_ids = &flow;
+	te.n_flow_ids = flow ? 1 : ev->n_flow_ids;
+	te.flow_ids = flow ? &flow : (uint64_t *)ev->flow_ids;
+	te.n_terminating_flow_ids = ev->n_end_flow_ids;
+	te.terminating_flow_ids = (uint64_t *)ev->end_flow_ids;
 	pkt.has_timestamp = 1;
 	pkt.timestamp = ev->time_ns;
 	pkt.track_event = &te;

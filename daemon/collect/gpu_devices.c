@@ -49,9 +49,9 @@ static enum gpu_class class_of_name(const char *name)
 	return strncmp(name, "nvidia", 6) == 0 ? GPU_NVIDIA_OTHER : GPU_NONE;
 }
 
-void gpu_majors_parse(const char *text, uint8_t class[SYSCALLS_MAX_MAJOR])
+void gpu_majors_parse(const char *text, uint8_t class[GPU_MAX_MAJOR])
 {
-	memset(class, GPU_NONE, SYSCALLS_MAX_MAJOR);
+	memset(class, GPU_NONE, GPU_MAX_MAJOR);
 	class[MAJOR_DRM] = GPU_DRM;
 	class[MAJOR_ACCEL] = GPU_ACCEL;
 	class[MAJOR_NVIDIA] = GPU_NVIDIA;
@@ -64,13 +64,13 @@ void gpu_majors_parse(const char *text, uint8_t class[SYSCALLS_MAX_MAJOR])
 		if (strncmp(line, "Block", 5) == 0)
 			break;
 		if (sscanf(line, "%u %31[^\n]%n", &major, name, &n) != 2 ||
-		    major >= SYSCALLS_MAX_MAJOR || class[major])
+		    major >= GPU_MAX_MAJOR || class[major])
 			continue;
 		class[major] = class_of_name(name);
 	}
 }
 
-int gpu_majors_read(uint8_t class[SYSCALLS_MAX_MAJOR])
+int gpu_majors_read(uint8_t class[GPU_MAX_MAJOR])
 {
 	char text[16384]; /* 512 lines at most are usual; the rest is block devices */
 	size_t len = 0;

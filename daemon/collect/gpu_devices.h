@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "syscalls_events.h"
+#include "gpu_events.h"
 
 #define GPU_DRIVER_LEN	   32
 #define GPU_IOCTL_NAME_LEN 80
@@ -19,10 +19,10 @@
  * /proc/devices, and GPU_NONE for all others. The fixed majors are set also
  * where no driver has registered them yet.
  */
-void gpu_majors_parse(const char *text, uint8_t class[SYSCALLS_MAX_MAJOR]);
+void gpu_majors_parse(const char *text, uint8_t class[GPU_MAX_MAJOR]);
 
 /* The same of this machine. -errno: /proc/devices cannot be read; the fixed ones are set. */
-int gpu_majors_read(uint8_t class[SYSCALLS_MAX_MAJOR]);
+int gpu_majors_read(uint8_t class[GPU_MAX_MAJOR]);
 
 /* What drives the device: from sysfs for DRM, else from its numbers. Never empty. */
 void gpu_driver_name(enum gpu_class class, uint32_t major, uint32_t minor,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
+/* gpu_events.h - records of bpf/gpu.bpf.c, read by daemon/collect/gpu.c. */
+#ifndef GPU_EVENTS_H
+#define GPU_EVENTS_H
+
+#include "event.h"
+#include "unwind.h"
+
+/* hdr.type. Each part of the source has its range. */
+enum gpu_event_type {
+	GPU_IOCTL = 1,	      /* struct gpu_ioctl_event: one has returned */
+	GPU_IOCTL_UNFINISHED, /* one that has not, as of hdr.time_ns: no event of the ledger */
+	GPU_STACK,	      /* struct gpu_stack_event: of the thread whose ioctl has just returned */
+
+	GPU_JOBS_FIRST = 16, /* jobs and fences: gpu_job_events.h */
+	GPU_FRAMES_FIRST = 32,
+	GPU_EVENT_TYPES = 48
+};
+
+/* What kind of file an ioctl is for; 0 = none of ours. */
+enum gpu_class {
+	GPU_NONE,
+	GPU_DRM,
+	GPU_ACCEL, /* of the DRM subsystem, with numbers of its own */
+	GPU_KFD,
+	GPU_NVIDIA,
+	GPU_NVIDIA_UVM,
+	GPU_NVIDIA_CAPS,
+	GPU_NVIDIA_OTHER,
+	GPU_DMA_HEAP,
+	GPU_UDMABUF,
+	GPU_LAST_DEVICE = GPU_UDMABUF,
+	/* No device nodes: files without a name. */
+	GPU_DMA_BUF,
+	GPU_SYNC_FILE,
+	N_GPU_CLASSES
+};
+
+#define GPU_MAX_MAJOR	   512 /* the kernel hands out none above 511 by itself */
+#define GPU_DRIVER_NAME	   24
+#define GPU_IOCTL_MAX_DATA 96 /* bytes that are kept of a struct, each way */
+
+/* What an ioctl is for decides whether it is kept; of each (driver, number) in the table. */
+enum gpu_ioctl_class {
+	GPU_CLASS_UNKNOWN, /* not in the table: kept */
+	GPU_CLASS_SUBMIT,
+	GPU_CLASS_WAIT,
+	GPU_CLASS_FENCE,
+	GPU_CLASS_KMS,
+	GPU_CLASS_MAP,
+	GPU_CLASS_MEM,
+	GPU_CLASS_CTX,
+	GPU_CLASS_QUERY, /* only counted, unless it fails or takes long */
+	N_GPU_IOCTL_CLASSES
+};
+
+/* gpu_ioctl_event.flags */
+#define GPU_COMPAT	   0x01 /* a 32-bit program's: structs may differ */
+#define GPU_ENTERED_BEFORE 0x02 /* the call was under way when we came */
+#define GPU_NO_INPUT	   0x04 /* its memory could not be read */
+#define GPU_NO_OUTPUT	   0x08
+#define GPU_HAS_STACK	   0x10 /* a GPU_STACK follows */
+#define GPU_IOCTL_FLAGS	   0x1f
+
+/*
+ * `tid` and `enter_ns` name a call: what its jobs and fences refer to. Behind
+ * `data` [0, n_in) are the first bytes of the caller's struct as they were when
+ * the call was entered, from the next multiple of 8 on the n_out bytes that were
+ * there when it returned. Only as many as there are get transferred.
+ */
+struct gpu_ioctl_event {
+	struct event_hdr hdr; /* time_ns: when the call returned */
+	__u64 enter_ns;	      /* CLOCK_BOOTTIME */
+	__s64 ret;	      /* as the kernel has it: -512 and below are restarts */
+	__u64 arg;	      /* the third argument of ioctl() */
+	__u64 file;	      /* file->private_data: struct drm_file of a DRM device */
+	__u32 request;
+	__u32 rdev; /* of the device: major << 20 | minor; 0 = none */
+	__s32 fd;
+	__u32 n_skipped; /* of this thread, since its last record: queries that were only counted */
+	__u8 gpu_class;	 /* enum gpu_class */
+	__u8 ioctl_class; /* enum gpu_ioctl_class, as the kernel's half knew it */
+	__u8 flags;
+	__u8 n_in, n_out;
+	__u8 pad[3];
+	char driver[GPU_DRIVER_NAME]; /* drm_driver.name; empty: not known */
+	__u8 data[2 * GPU_IOCTL_MAX_DATA];
+};
+
+#define GPU_IOCTL_HEAD	     (sizeof(struct event_hdr) + 80)
+#define GPU_ROUND(n)	     (((n) + 7u) & ~7u)
+#define GPU_IOCTL_SIZE(i, o) (GPU_IOCTL_HEAD + GPU_ROUND(i) + GPU_ROUND(o))
+
+_Static_assert(sizeof(struct gpu_ioctl_event) == GPU_IOCTL_HEAD + 2 * GPU_IOCTL_MAX_DATA,
+	       "no padding");
+
+#endif
