@@ -4,13 +4,14 @@
 #define GPU_EVENTS_H
 
 #include "event.h"
+#include "python.h"
 #include "unwind.h"
 
 /* hdr.type. Each part of the source has its range. */
 enum gpu_event_type {
 	GPU_IOCTL = 1,	      /* struct gpu_ioctl_event: one has returned */
+	GPU_IOCTL_STACK,      /* the same, with the caller's stack: struct gpu_ioctl_stack_event */
 	GPU_IOCTL_UNFINISHED, /* one that has not, as of hdr.time_ns: no event of the ledger */
-	GPU_STACK,	      /* struct gpu_stack_event: of the thread whose ioctl has just returned */
 
 	GPU_JOBS_FIRST = 16, /* jobs and fences: gpu_job_events.h */
 	GPU_FRAMES_FIRST = 32,
@@ -28,8 +29,8 @@ enum gpu_class {
 	GPU_NVIDIA_CAPS,
 	GPU_NVIDIA_OTHER,
 	GPU_DMA_HEAP,
+	GPU_MISC, /* of the miscellaneous devices, by its minor number: */
 	GPU_UDMABUF,
-	GPU_LAST_DEVICE = GPU_UDMABUF,
 	/* No device nodes: files without a name. */
 	GPU_DMA_BUF,
 	GPU_SYNC_FILE,
@@ -50,8 +51,30 @@ enum gpu_ioctl_class {
 	GPU_CLASS_MAP,
 	GPU_CLASS_MEM,
 	GPU_CLASS_CTX,
+	GPU_CLASS_OTHER,
 	GPU_CLASS_QUERY, /* only counted, unless it fails or takes long */
 	N_GPU_IOCTL_CLASSES
+};
+
+/*
+ * Numbers of drivers in the daemon's table of ioctls (gpu_ioctl_table.h), from 1 on.
+ * The kernel's half looks up each ioctl's rule by slot and number.
+ */
+#define GPU_MAX_SLOTS	   64
+#define GPU_IOCTLS_OF_SLOT 256
+
+struct gpu_ioctl_rule {
+	__u8 ioctl_class;
+	__u8 pad;
+	__u16 status_at; /* of the driver's own result, if it is beyond what is kept; 0: is not */
+	__u32 size;	 /* of the struct, for those whose number does not say */
+};
+
+/* A device, as the kernel's half has met it. */
+struct gpu_node {
+	char driver[GPU_DRIVER_NAME]; /* empty: not known */
+	__u32 slot;		      /* 0: not in the table */
+	__u32 by_daemon;	      /* not read in the kernel */
 };
 
 /* gpu_ioctl_event.flags */
@@ -59,39 +82,70 @@ enum gpu_ioctl_class {
 #define GPU_ENTERED_BEFORE 0x02 /* the call was under way when we came */
 #define GPU_NO_INPUT	   0x04 /* its memory could not be read */
 #define GPU_NO_OUTPUT	   0x08
-#define GPU_HAS_STACK	   0x10 /* a GPU_STACK follows */
-#define GPU_IOCTL_FLAGS	   0x1f
+#define GPU_HAS_STATUS	   0x10 /* `status` has been read */
+#define GPU_WRAPPED	   0x20 /* NV_ESC_IOCTL_XFER_CMD around this one */
+#define GPU_IOCTL_FLAGS	   0x3f
 
 /*
- * `tid` and `enter_ns` name a call: what its jobs and fences refer to. Behind
- * `data` [0, n_in) are the first bytes of the caller's struct as they were when
- * the call was entered, from the next multiple of 8 on the n_out bytes that were
- * there when it returned. Only as many as there are get transferred.
+ * `tid` and `enter_ns` name a call: what its jobs and fences refer to. In `data`
+ * are the first n_in bytes of the caller's struct as they were when the call was
+ * entered, and from the next multiple of 8 on the n_out bytes that were there when
+ * it returned. Only as many as there are get transferred.
  */
 struct gpu_ioctl_event {
 	struct event_hdr hdr; /* time_ns: when the call returned */
 	__u64 enter_ns;	      /* CLOCK_BOOTTIME */
 	__s64 ret;	      /* as the kernel has it: -512 and below are restarts */
-	__u64 arg;	      /* the third argument of ioctl() */
 	__u64 file;	      /* file->private_data: struct drm_file of a DRM device */
 	__u32 request;
-	__u32 rdev; /* of the device: major << 20 | minor; 0 = none */
+	__u32 rdev;   /* of the device: major << 20 | minor; 0: it is none */
+	__u32 nr;     /* _IOC_NR(), NVIDIA's escape or command, the request where it has no form */
+	__u32 size;   /* of the caller's struct; 0: not known */
+	__u32 status; /* the driver's own result, see GPU_HAS_STATUS */
 	__s32 fd;
-	__u32 n_skipped; /* of this thread, since its last record: queries that were only counted */
-	__u8 gpu_class;	 /* enum gpu_class */
+	__u32 n_skipped;  /* of this thread, since its last record: only counted */
+	__u8 gpu_class;	  /* enum gpu_class */
 	__u8 ioctl_class; /* enum gpu_ioctl_class, as the kernel's half knew it */
 	__u8 flags;
 	__u8 n_in, n_out;
-	__u8 pad[3];
+	__u8 pad[7];
 	char driver[GPU_DRIVER_NAME]; /* drm_driver.name; empty: not known */
 	__u8 data[2 * GPU_IOCTL_MAX_DATA];
 };
 
-#define GPU_IOCTL_HEAD	     (sizeof(struct event_hdr) + 80)
+#define GPU_IOCTL_HEAD	     (sizeof(struct event_hdr) + 88)
 #define GPU_ROUND(n)	     (((n) + 7u) & ~7u)
 #define GPU_IOCTL_SIZE(i, o) (GPU_IOCTL_HEAD + GPU_ROUND(i) + GPU_ROUND(o))
 
 _Static_assert(sizeof(struct gpu_ioctl_event) == GPU_IOCTL_HEAD + 2 * GPU_IOCTL_MAX_DATA,
 	       "no padding");
+
+#define GPU_PYTHON_CUT 0x80 /* there are more Python frames than these */
+#define GPU_N_PYTHON(ev) ((ev)->python & ~GPU_PYTHON_CUT)
+
+/*
+ * With the stack that led to the call: `ips`, innermost first, then words of
+ * Python frames (python.h). Only as many as there are get transferred, unless the
+ * daemon has to finish the walk: then the whole record is, up to the end of what
+ * was copied of the stack. `ioctl` is whole, whatever its n_in and n_out are.
+ */
+struct gpu_ioctl_stack_event {
+	struct gpu_ioctl_event ioctl;
+	__u32 n_user;
+	__u8 end; /* enum unwind_end */
+	__u8 has_copy;
+	__u8 python; /* how many words; GPU_PYTHON_CUT */
+	__u8 pad;
+	__u64 ips[UNWIND_MAX_FRAMES + PYTHON_WORDS_ROOM];
+	struct unwind_copy copy;
+	__u8 stack[UNWIND_COPY_BYTES];
+};
+
+#define GPU_STACK_HEAD (sizeof(struct gpu_ioctl_event) + 8)
+#define GPU_STACK_COPY_HEAD \
+	(GPU_STACK_HEAD + 8 * (UNWIND_MAX_FRAMES + PYTHON_WORDS_ROOM) + sizeof(struct unwind_copy))
+_Static_assert(sizeof(struct gpu_ioctl_stack_event) == GPU_STACK_COPY_HEAD + UNWIND_COPY_BYTES,
+	       "no padding");
+_Static_assert(sizeof(struct gpu_ioctl_stack_event) < 32768, "per-CPU maps hold no more");
 
 #endif

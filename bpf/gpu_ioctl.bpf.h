@@ -1,26 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * gpu_ioctl.bpf.h - ioctls on GPU devices and on the files they share buffers
- * and fences with. A part of gpu.bpf.c.
+ * gpu_ioctl.bpf.h - ioctls on GPU devices and on the files that buffers and
+ * fences are shared by. A part of gpu.bpf.c.
  *
- * The tracepoints of this one system call, so that no other one pays for it.
- * Only where they cannot be had are those of all calls used.
+ * The tracepoints of this one system call, so that no other one pays for it;
+ * only where they cannot be had, those of all calls. What is known on the way
+ * in waits in the thread's own storage, which is the record by then: on the way
+ * out it is copied into the ring as it is.
  */
 #ifndef GPU_IOCTL_BPF_H
 #define GPU_IOCTL_BPF_H
 
+#include "python.bpf.h"
 #include "socket.bpf.h"
 #include "syscall_regs.bpf.h"
+#include "unwind.bpf.h"
 
 /* Facts of the machine, fixed at load. */
-const volatile __u32 ioctl_nr = 16;	 /* of the system call, here */
-const volatile __u64 slow_ns = 1000000; /* what takes that long is always kept */
+const volatile __u32 ioctl_nr = 16;	   /* of the system call */
+const volatile __u32 compat_ioctl_nr = 54; /* of 32-bit programs */
+const volatile bool python_frames = true;  /* this kernel can walk them */
+const volatile __u64 slow_ns = 1000000;	   /* what takes that long is always kept */
+/* Of the files and devices that have one driver by their nature; 0: not in the table. */
+const volatile __u32 slot_of_class[N_GPU_CLASSES];
+const volatile __u32 modeset_slot, core_slot;
+
+/* Changed by the daemon while we run. */
+__u32 udmabuf_minor = ~0u; /* among the miscellaneous devices */
 
 /* The call of a thread, from its entry to its exit. */
 struct gpu_call {
 	struct gpu_ioctl_event ev;
-	__u32 active; /* 0: none is under way */
-	__u32 n_skipped;
+	__u64 arg;	 /* where the caller's struct is */
+	__u32 active;	 /* 0: none is under way */
+	__u32 nr;	 /* of the system call, where the exit of another may come first */
+	__u16 status_at; /* of the driver's result, if it has to be fetched */
+	__u16 pad[3];
 };
 
 struct {
@@ -38,9 +53,130 @@ struct {
 	__type(value, __u8);
 } gpu_majors SEC(".maps");
 
+/* Of a driver's ioctl, slot << 8 | number. The daemon's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, GPU_MAX_SLOTS * GPU_IOCTLS_OF_SLOT);
+	__type(key, __u32);
+	__type(value, struct gpu_ioctl_rule);
+} gpu_rules SEC(".maps");
+
+/* Slots by the names of drivers. The daemon's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GPU_MAX_SLOTS);
+	__type(key, char[GPU_DRIVER_NAME]);
+	__type(value, __u32);
+} gpu_drivers SEC(".maps");
+
 /*
- * The ioctl that the running thread is in, or NULL: for whatever happens
- * inside, such as a job that is queued.
+ * Devices by their numbers, learnt at their first ioctl. The daemon empties it now
+ * and then, since another driver may get the number, and enters those whose driver
+ * it knows better.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, struct gpu_node);
+} gpu_nodes SEC(".maps");
+
+/* For walks; a program may be preempted, and another one come in between. */
+struct gpu_room {
+	struct gpu_ioctl_stack_event ev;
+	__u64 window_ns; /* stacks are so many in so long: since when */
+	__u32 n_stacks;
+	__u32 busy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gpu_room);
+} gpu_rooms SEC(".maps");
+
+/* A CPU takes at most 10,000 stacks a second, some 1 % of its time. */
+#define GPU_WINDOW_NS	 10000000
+#define GPU_STACKS_LIMIT 100
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+/* In the module drm, so that there may be no such types in what this kernel tells. */
+struct drm_driver {
+	char *name;
+};
+
+struct drm_device {
+	const struct drm_driver *driver;
+};
+
+struct drm_minor {
+	struct drm_device *dev;
+};
+
+struct drm_file {
+	struct drm_minor *minor;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct file___path {
+	struct path f_path;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode___super {
+	struct super_block *i_sb;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* include/uapi/asm-generic/ioctl.h, the same on x86 and arm64. */
+#define GPU_IOC_NR(request)   ((request) & 0xff)
+#define GPU_IOC_TYPE(request) ((request) >> 8 & 0xff)
+#define GPU_IOC_SIZE(request) ((request) >> 16 & 0x3fff)
+#define GPU_IOC_WRITE	      (1u << 30)
+#define GPU_IOC_READ	      (2u << 30)
+
+#define DMA_BUF_MAGIC	      0x444d4142 /* include/uapi/linux/magic.h */
+#define DRM_FIRST_OF_DRIVER   0x40
+#define DRM_LAST_OF_DRIVER    0x9f
+#define NVIDIA_MODESET_MINOR  254
+#define NVIDIA_XFER_CMD	      0xd3
+#define UVM_INITIALIZE	      0x30000001 /* and UVM_DEINITIALIZE: the only large ones */
+#define ERESTARTSYS	      512
+#define ERESTART_RESTARTBLOCK 516
+#define EINTR		      4
+#define EAGAIN		      11
+
+/*
+ * The ioctl that the running thread is in, or NULL: for whatever happens inside,
+ * such as a job that is queued.
  */
 static __always_inline const struct gpu_ioctl_event *gpu_ioctl_now(void)
 {
@@ -59,52 +195,227 @@ static __always_inline void count_lost(void)
 		__sync_fetch_and_add(&s->n_lost, 1);
 }
 
-/* ---- on the way in ---- */
+/* ---- which file is it? ---- */
 
 static __always_inline __u8 class_of_rdev(__u32 rdev)
 {
 	__u32 major = rdev >> 20;
 	__u8 *class = bpf_map_lookup_elem(&gpu_majors, &major);
 
-	return class ? *class : GPU_NONE;
+	if (!class)
+		return GPU_NONE;
+	if (*class != GPU_MISC)
+		return *class;
+	return (rdev & 0xfffff) == udmabuf_minor ? GPU_UDMABUF : GPU_NONE;
 }
 
-static __always_inline int ioctl_enter(__u32 fd, __u32 request, __u64 arg)
+static __always_inline bool is_sync_file(struct file *file)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	const unsigned char *name =
+		BPF_CORE_READ((struct file___path *)file, f_path.dentry, d_name.name);
+	char text[10] = {};
+
+	bpf_probe_read_kernel(text, sizeof(text), name);
+	return *(__u64 *)text == *(__u64 *)"sync_fil" && text[8] == 'e' && !text[9];
+}
+
+/* Files without a device: the letter of the request first, it rules out nearly all. */
+static __always_inline __u8 class_of_plain(struct file *file, struct inode *inode, __u32 request)
+{
+	switch (GPU_IOC_TYPE(request)) {
+	case 'b':
+		return BPF_CORE_READ((struct inode___super *)inode, i_sb, s_magic) == DMA_BUF_MAGIC
+			       ? GPU_DMA_BUF
+			       : GPU_NONE;
+	case '>':
+		return is_sync_file(file) ? GPU_SYNC_FILE : GPU_NONE;
+	default:
+		return GPU_NONE;
+	}
+}
+
+static __always_inline __u8 class_of_file(struct file *file, __u32 request, __u32 *ret_rdev)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	*ret_rdev = 0;
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFCHR)
+		return class_of_plain(file, inode, request);
+	*ret_rdev = BPF_CORE_READ(inode, i_rdev);
+	return class_of_rdev(*ret_rdev);
+}
+
+/* ---- which driver, and what does it ask? ---- */
+
+static __noinline int learn_node(struct gpu_ioctl_event *ev)
+{
+	struct gpu_node node = {};
+	struct drm_file *file;
+	__u32 *slot, rdev;
+
+	if (!ev)
+		return 0;
+	file = (struct drm_file *)ev->file;
+	rdev = ev->rdev;
+	if (bpf_core_field_exists(file->minor) && bpf_core_type_exists(struct drm_driver) && file)
+		bpf_probe_read_kernel_str(node.driver, sizeof(node.driver),
+					  BPF_CORE_READ(file, minor, dev, driver, name));
+	slot = bpf_map_lookup_elem(&gpu_drivers, node.driver);
+	if (slot)
+		node.slot = *slot;
+	/* Not over what the daemon knows. */
+	bpf_map_update_elem(&gpu_nodes, &rdev, &node, BPF_NOEXIST);
+	return 0;
+}
+
+static __always_inline __u32 drm_slot(struct gpu_ioctl_event *ev)
+{
+	__u32 rdev = ev->rdev;
+	struct gpu_node *node = bpf_map_lookup_elem(&gpu_nodes, &rdev);
+
+	if (!node) {
+		learn_node(ev);
+		node = bpf_map_lookup_elem(&gpu_nodes, &rdev);
+		if (!node)
+			return 0;
+	}
+	__builtin_memcpy(ev->driver, node->driver, sizeof(ev->driver));
+	if (GPU_IOC_TYPE(ev->request) != 'd')
+		return 0;
+	if (ev->nr < DRM_FIRST_OF_DRIVER || ev->nr > DRM_LAST_OF_DRIVER)
+		return core_slot;
+	return node->slot;
+}
+
+/* NVIDIA's: the number of an escape; around large ones there is another. */
+static __always_inline __u32 nvidia_slot(struct gpu_call *call, bool readable)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	__u32 head[4] = {};
+
+	if ((ev->rdev & 0xfffff) == NVIDIA_MODESET_MINOR) {
+		ev->nr = ~0u;
+		if (readable && bpf_probe_read_user(head, 4, (void *)call->arg) == 0)
+			ev->nr = head[0];
+		return modeset_slot;
+	}
+	if (ev->nr == NVIDIA_XFER_CMD && readable &&
+	    bpf_probe_read_user(head, sizeof(head), (void *)call->arg) == 0) {
+		ev->flags |= GPU_WRAPPED;
+		ev->nr = head[0];
+		ev->size = head[1];
+		call->arg = head[2] | (__u64)head[3] << 32;
+	}
+	return slot_of_class[GPU_NVIDIA];
+}
+
+static __always_inline __u32 slot_of(struct gpu_call *call, bool readable)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	__u8 class = ev->gpu_class;
+
+	switch (class) {
+	case GPU_DRM:
+	case GPU_ACCEL:
+		return drm_slot(ev);
+	case GPU_NVIDIA:
+		return nvidia_slot(call, readable);
+	case GPU_NVIDIA_UVM:
+		/* Its requests are bare numbers. */
+		ev->nr = ev->request;
+		ev->size = 0;
+		return slot_of_class[GPU_NVIDIA_UVM];
+	default:
+		return class < N_GPU_CLASSES ? slot_of_class[class] : 0;
+	}
+}
+
+static __always_inline void apply_rule(struct gpu_call *call, __u32 slot)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	__u32 nr = ev->nr, key;
+	struct gpu_ioctl_rule *rule;
+
+	if (nr - UVM_INITIALIZE < 2)
+		nr = nr - UVM_INITIALIZE + GPU_IOCTLS_OF_SLOT - 2;
+	if (!slot || nr >= GPU_IOCTLS_OF_SLOT)
+		return;
+	key = slot * GPU_IOCTLS_OF_SLOT + nr;
+	rule = bpf_map_lookup_elem(&gpu_rules, &key);
+	if (!rule)
+		return;
+	ev->ioctl_class = rule->ioctl_class;
+	call->status_at = rule->status_at;
+	if (rule->size)
+		ev->size = rule->size;
+}
+
+/* ---- on the way in ---- */
+
+/* NVIDIA's numbers say RW, or nothing at all. */
+static __always_inline bool goes(const struct gpu_ioctl_event *ev, __u32 way)
+{
+	return ev->gpu_class == GPU_NVIDIA || ev->gpu_class == GPU_NVIDIA_UVM || ev->request & way;
+}
+
+static __always_inline void take_input(struct gpu_call *call, bool readable)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	__u32 n = ev->size;
+
+	if (!n || !goes(ev, GPU_IOC_WRITE))
+		return;
+	if (n > GPU_IOCTL_MAX_DATA)
+		n = GPU_IOCTL_MAX_DATA;
+	if (readable && bpf_probe_read_user(ev->data, n, (void *)call->arg) == 0)
+		ev->n_in = n;
+	else
+		ev->flags |= GPU_NO_INPUT;
+}
+
+/* `current`: `task` is, so its memory can be read. */
+static __always_inline int ioctl_enter(struct task_struct *task, bool current, __u32 nr, __u32 fd,
+				       __u32 request, __u64 arg, __u8 flags)
+{
 	struct file *file = task_file(task, fd);
-	struct inode *inode;
+	struct gpu_ioctl_event *ev;
 	struct gpu_call *call;
 	__u32 rdev;
 	__u8 class;
 
 	if (!file)
 		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFCHR)
-		return 0;
-	rdev = BPF_CORE_READ(inode, i_rdev);
-	class = class_of_rdev(rdev);
+	class = class_of_file(file, request, &rdev);
 	if (!class || is_own(task->tgid))
 		return 0;
-
 	call = bpf_task_storage_get(&gpu_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!call) {
 		count_lost();
 		return 0;
 	}
 	call->active = 0;
-	call->ev.ret = 0;
-	call->ev.arg = arg;
-	call->ev.file = (__u64)BPF_CORE_READ(file, private_data);
-	call->ev.request = request;
-	call->ev.rdev = rdev;
-	call->ev.fd = fd;
-	call->ev.gpu_class = class;
-	call->ev.ioctl_class = GPU_CLASS_UNKNOWN;
-	call->ev.flags = 0;
-	call->ev.n_in = call->ev.n_out = 0;
-	call->ev.enter_ns = bpf_ktime_get_boot_ns();
+	barrier();
+	call->nr = nr;
+	call->arg = arg;
+	call->status_at = 0;
+	ev = &call->ev;
+	ev->ret = 0;
+	ev->file = (__u64)BPF_CORE_READ(file, private_data);
+	ev->request = request;
+	ev->rdev = rdev;
+	ev->nr = GPU_IOC_NR(request);
+	ev->size = GPU_IOC_SIZE(request);
+	ev->status = 0;
+	ev->fd = fd;
+	ev->gpu_class = class;
+	ev->ioctl_class = GPU_CLASS_UNKNOWN;
+	ev->flags = flags;
+	ev->n_in = ev->n_out = 0;
+	ev->driver[0] = '\0';
+	apply_rule(call, slot_of(call, current));
+	take_input(call, current);
+	/* The last thing done: our own cost is not the call's. */
+	ev->enter_ns = bpf_ktime_get_boot_ns();
 	barrier();
 	call->active = 1;
 	return 0;
@@ -112,30 +423,157 @@ static __always_inline int ioctl_enter(__u32 fd, __u32 request, __u64 arg)
 
 /* ---- on the way out ---- */
 
-static __always_inline int ioctl_exit(__s64 ret)
+/* The kernel or the program repeats the call: many of them are one. */
+static __always_inline bool is_retry(__s64 ret)
+{
+	return ret == -EINTR || ret == -EAGAIN ||
+	       (ret <= -ERESTARTSYS && ret >= -ERESTART_RESTARTBLOCK);
+}
+
+static __always_inline void take_output(struct gpu_call *call)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	__u32 n = ev->size, at = GPU_ROUND(ev->n_in);
+
+	if (call->status_at &&
+	    bpf_probe_read_user(&ev->status, 4, (void *)call->arg + call->status_at) == 0)
+		ev->flags |= GPU_HAS_STATUS;
+	if (!n || !goes(ev, GPU_IOC_READ))
+		return;
+	if (n > GPU_IOCTL_MAX_DATA)
+		n = GPU_IOCTL_MAX_DATA;
+	if (at > GPU_IOCTL_MAX_DATA)
+		return; /* for the verifier: it cannot be */
+	if (bpf_probe_read_user(ev->data + at, n, (void *)call->arg) == 0)
+		ev->n_out = n;
+	else
+		ev->flags |= GPU_NO_OUTPUT;
+}
+
+/* Behind the others. */
+static __always_inline void python_words(struct gpu_ioctl_stack_event *ev)
+{
+	__u32 end = PYTHON_NONE, at = ev->n_user, n = 0;
+
+	asm volatile("" : "+r"(at));
+	if (python_frames && at <= UNWIND_MAX_FRAMES)
+		n = python_walk(ev->ioctl.hdr.tgid, ev->ioctl.hdr.tid, ev->ips + at, &end);
+	ev->python = n | (n && end != PYTHON_COMPLETE ? GPU_PYTHON_CUT : 0);
+}
+
+static __always_inline void walk(void *ctx, struct gpu_ioctl_stack_event *ev)
+{
+	struct unwind_result r = {};
+	long n;
+
+	ev->has_copy = 0;
+	if (unwind_by_tables) {
+		unwind_user(ev->ips, &ev->copy, &r);
+		ev->has_copy =
+			ev->copy.sp && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
+					       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
+	} else {
+		n = bpf_get_stack(ctx, ev->ips, 127 * sizeof(__u64), BPF_F_USER_STACK);
+		r.n = n > 0 ? (__u32)n / sizeof(__u64) : 0;
+		r.end = UNWIND_FP_ONLY;
+	}
+	ev->n_user = r.n;
+	ev->end = r.end;
+	python_words(ev);
+}
+
+/* The room of this CPU, if a stack may be taken now. */
+static __always_inline struct gpu_room *take_room(__u64 now)
+{
+	__u32 zero = 0;
+	struct gpu_room *room = bpf_map_lookup_elem(&gpu_rooms, &zero);
+
+	if (!room)
+		return 0;
+	if (now - room->window_ns > GPU_WINDOW_NS) {
+		room->window_ns = now;
+		room->n_stacks = 0;
+	}
+	if (room->n_stacks >= GPU_STACKS_LIMIT ||
+	    __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
+		return 0;
+	room->n_stacks++;
+	return room;
+}
+
+static __always_inline void output_with_stack(void *ctx, struct gpu_room *room,
+					      struct gpu_call *call, struct event_stream *s)
+{
+	struct gpu_ioctl_stack_event *ev = &room->ev;
+	__u32 size, n;
+
+	__builtin_memcpy(&ev->ioctl, &call->ev, sizeof(ev->ioctl));
+	walk(ctx, ev);
+	n = ev->n_user + GPU_N_PYTHON(ev);
+	if (ev->has_copy) {
+		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
+		ev->copy.len &= ~7u; /* records have a multiple of 8 bytes */
+		size = GPU_STACK_COPY_HEAD + ev->copy.len;
+	} else {
+		size = GPU_STACK_HEAD + n * sizeof(__u64);
+	}
+	if (size > sizeof(*ev))
+		return; /* for the verifier: it cannot be */
+	ev->ioctl.hdr.type = GPU_IOCTL_STACK;
+	ev->ioctl.hdr.size = size;
+	event_output(&ev->ioctl.hdr, s, size);
+}
+
+static __always_inline void record(void *ctx, struct task_struct *task, struct gpu_call *call,
+				   __u64 now, bool slow)
+{
+	struct gpu_ioctl_event *ev = &call->ev;
+	struct gpu_room *room = 0;
+	struct event_stream *s;
+	__u64 seq = 0;
+	__u32 size;
+
+	take_output(call);
+	s = stream_next(0, &seq);
+	if (!s)
+		return;
+	size = GPU_IOCTL_SIZE(ev->n_in, ev->n_out);
+	event_fill_at(&ev->hdr, now, GPU_IOCTL, 0, size, seq);
+	ev->hdr.tgid = task->tgid;
+	ev->hdr.tid = task->pid;
+	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	if ((ev->ioctl_class == GPU_CLASS_SUBMIT || slow) && !is_retry(ev->ret))
+		room = take_room(now);
+	if (room) {
+		output_with_stack(ctx, room, call, s);
+		room->busy = 0;
+	} else if (size <= sizeof(*ev)) {
+		event_output(&ev->hdr, s, size);
+	}
+	ev->n_skipped = 0;
+}
+
+static __always_inline int ioctl_exit(void *ctx, __s64 ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct gpu_call *call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
-	struct event_stream *s;
-	__u64 now, seq = 0;
-	__u32 size;
+	__u64 now;
+	bool slow;
 
 	if (!call || !call->active)
 		return 0;
-	call->active = 0;
 	now = bpf_ktime_get_boot_ns();
-	s = stream_next(0, &seq);
-	if (!s)
-		return 0;
-	size = GPU_IOCTL_HEAD;
-	event_fill_at(&call->ev.hdr, now, GPU_IOCTL, 0, size, seq);
-	call->ev.hdr.tgid = task->tgid;
-	call->ev.hdr.tid = task->pid;
-	call->ev.hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	slow = now - call->ev.enter_ns >= slow_ns;
 	call->ev.ret = ret;
-	event_output(&call->ev.hdr, s, size);
+	if (call->ev.ioctl_class == GPU_CLASS_QUERY && ret >= 0 && !slow)
+		call->ev.n_skipped++;
+	else
+		record(ctx, task, call, now, slow);
+	call->active = 0;
 	return 0;
 }
+
+/* ---- the tracepoints of ioctl() ---- */
 
 struct tp_sys_enter {
 	__u64 common;
@@ -152,30 +590,127 @@ struct tp_sys_exit {
 SEC("tp/syscalls/sys_enter_ioctl")
 int on_ioctl_enter(struct tp_sys_enter *ctx)
 {
-	return ioctl_enter(ctx->args[0], ctx->args[1], ctx->args[2]);
+	return ioctl_enter(bpf_get_current_task_btf(), true, ioctl_nr, ctx->args[0], ctx->args[1],
+			   ctx->args[2], 0);
 }
 
 SEC("tp/syscalls/sys_exit_ioctl")
 int on_ioctl_exit(struct tp_sys_exit *ctx)
 {
-	return ioctl_exit(ctx->ret);
+	return ioctl_exit(ctx, ctx->ret);
+}
+
+/* ---- those of all calls ---- */
+
+static __always_inline int enter_by_regs(struct task_struct *task, bool current,
+					 struct pt_regs *regs, __u32 nr, __u8 flags)
+{
+	struct pt_regs___x86_user *x = (void *)regs;
+	struct args args;
+
+	if (is_compat(task)) {
+		if (nr != compat_ioctl_nr)
+			return 0;
+		flags |= GPU_COMPAT;
+	} else if (nr != ioctl_nr) {
+		return 0;
+	}
+	read_args(regs, &args);
+	if ((flags & GPU_COMPAT) && bpf_core_field_exists(x->orig_ax)) {
+		args.a[0] = x->bx;
+		args.a[1] = (__u32)x->cx;
+		args.a[2] = (__u32)x->dx;
+	}
+	return ioctl_enter(task, current, nr, args.a[0], args.a[1], args.a[2], flags);
 }
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_any_enter, struct pt_regs *regs, long nr)
 {
-	struct args args;
-
-	if (nr != ioctl_nr)
+	if (nr != ioctl_nr && nr != compat_ioctl_nr)
 		return 0;
-	read_args(regs, &args);
-	return ioctl_enter(args.a[0], args.a[1], args.a[2]);
+	return enter_by_regs(bpf_get_current_task_btf(), true, regs, nr, 0);
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_any_exit, struct pt_regs *regs, long ret)
 {
-	return syscall_nr(regs) == ioctl_nr ? ioctl_exit(ret) : 0;
+	__u32 nr = syscall_nr(regs);
+
+	if (nr != ioctl_nr && nr != compat_ioctl_nr)
+		return 0;
+	return ioctl_exit(ctx, ret);
+}
+
+/* ---- all threads at once ---- */
+
+/*
+ * Run once by the daemon, when the programs are attached: ioctls that have been
+ * entered before, of threads that sleep in them. They begin now.
+ */
+SEC("iter/task")
+int entered_before(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct gpu_call *call;
+	struct pt_regs *regs;
+	__u64 enter_ns;
+
+	if (!task || (task->flags & PF_KTHREAD) || !task->__state ||
+	    bpf_task_storage_get(&gpu_calls, task, 0, 0)) /* it has made calls since */
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	enter_by_regs(task, false, regs, syscall_nr(regs), GPU_ENTERED_BEFORE);
+
+	/* Awake by now? Then its exit may have come too soon to find what we left for it. */
+	call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
+	if (!call)
+		return 0;
+	enter_ns = call->ev.enter_ns;
+	barrier();
+	if (!task->__state && call->ev.enter_ns == enter_ns)
+		call->active = 0;
+	return 0;
+}
+
+/* Of unfinished(), which one program at a time reads. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gpu_ioctl_event);
+} gpu_unfinished SEC(".maps");
+
+/* Read by the daemon: a record of every ioctl that has not returned. */
+SEC("iter/task")
+int unfinished(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct gpu_ioctl_event *ev;
+	struct gpu_call *call;
+	__u32 zero = 0, size;
+
+	ev = bpf_map_lookup_elem(&gpu_unfinished, &zero);
+	if (!task || !ev)
+		return 0;
+	call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
+	if (!call || !call->active)
+		return 0;
+	bpf_probe_read_kernel(ev, sizeof(*ev), &call->ev);
+	barrier();
+	/* Its thread runs: the call may have ended and another begun meanwhile. */
+	if (!call->active || call->ev.enter_ns != ev->enter_ns)
+		return 0;
+	ev->n_out = 0;
+	size = GPU_IOCTL_SIZE(ev->n_in, 0);
+	if (size > sizeof(*ev))
+		return 0;
+	event_fill(&ev->hdr, GPU_IOCTL_UNFINISHED, 0, size, 0);
+	ev->hdr.tgid = task->tgid;
+	ev->hdr.tid = task->pid;
+	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	bpf_seq_write(ctx->meta->seq, ev, size);
+	return 0;
 }
 
 #endif

@@ -274,6 +274,8 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	}
 	te.has_callstack_iid = ev->callstack_iid != 0;
 	te.callstack_iid = ev->callstack_iid;
+	te.has_callstack_weight = ev->callstack_iid && ev->callstack_weight > 0;
+	te.callstack_weight = ev->callstack_weight;
 	te.n_flow_ids = flow ? 1 : ev->n_flow_ids;
 	te.flow_ids = flow ? &flow : (uint64_t *)ev->flow_ids;
 	te.n_terminating_flow_ids = ev->n_end_flow_ids;

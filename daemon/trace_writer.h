@@ -182,7 +182,7 @@ struct trace_arg {
 	};
 };
 
-#define TRACE_MAX_ARGS 16
+#define TRACE_MAX_ARGS 28
 
 struct trace_event {
 	uint64_t track;
@@ -192,6 +192,7 @@ struct trace_event {
 	const struct trace_arg *args;
 	size_t n_args;
 	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
+	double callstack_weight; /* what the stack counts in flame graphs */
 	uint64_t flow_id;	/* or 0; or instead several: */
 	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
 	size_t n_flow_ids, n_end_flow_ids;

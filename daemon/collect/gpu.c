@@ -7,22 +7,33 @@
 #include <asm/unistd.h>
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "bpf_iter.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "gpu.skel.h"
 #include "gpu_devices.h"
 #include "gpu_encode.h"
+#include "gpu_ioctl_table.h"
 #include "log.h"
+#include "tracefs.h"
+#include "walks.h"
+
+#define COMPAT_IOCTL_NR 54 /* of 32-bit programs, on x86 and on Arm */
 
 struct gpu {
 	struct gpu_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
+	struct walks walks;
+	bool own_tracepoints;	       /* those of ioctl() alone */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
 };
 
@@ -34,7 +45,78 @@ static void gpu_stop(void *state)
 		return;
 	bpf_ring_free(g->ring);
 	gpu_bpf__destroy(g->skel);
+	walks_end(&g->walks);
 	free(g);
+}
+
+/* ---- tables of the kernel's half ---- */
+
+/* UVM's only numbers beyond a byte get the last two of its slot. */
+static uint32_t rule_key(unsigned slot, uint32_t nr)
+{
+	if (nr == 0x30000001 || nr == 0x30000002)
+		nr = nr - 0x30000001 + GPU_IOCTLS_OF_SLOT - 2;
+	return nr < GPU_IOCTLS_OF_SLOT ? slot * GPU_IOCTLS_OF_SLOT + nr : 0;
+}
+
+/* What of a struct has to be fetched by itself, beyond what is kept of all. */
+static uint16_t status_at(const struct gpu_ioctl_info *info)
+{
+	for (unsigned i = 0; i < info->n_fields; i++)
+		if ((info->fields[i].flags & FIELD_STATUS) &&
+		    info->fields[i].offset + 4u > GPU_IOCTL_MAX_DATA)
+			return info->fields[i].offset;
+	return 0;
+}
+
+static int write_rules(struct gpu *g)
+{
+	int rules = bpf_map__fd(g->skel->maps.gpu_rules);
+	int drivers = bpf_map__fd(g->skel->maps.gpu_drivers);
+	const char *name;
+
+	for (uint32_t slot = 1; (name = gpu_ioctl_driver(slot)); slot++) {
+		bool has_sizes = strcmp(name, "nvidia-uvm") == 0;
+		char key[GPU_DRIVER_NAME] = "";
+		const struct gpu_ioctl_info *row;
+		size_t n = 0;
+
+		strncpy(key, name, sizeof(key) - 1);
+		if (bpf_map_update_elem(drivers, key, &slot, BPF_ANY) < 0)
+			return -errno;
+		row = gpu_ioctl_rows(slot, &n);
+		for (size_t i = 0; i < n; i++) {
+			uint32_t at = rule_key(slot, row[i].nr);
+			struct gpu_ioctl_rule rule = {
+				.ioctl_class = row[i].ioctl_class,
+				.status_at = status_at(&row[i]),
+				.size = has_sizes ? row[i].size : 0,
+			};
+
+			if (at && bpf_map_update_elem(rules, &at, &rule, BPF_ANY) < 0)
+				return -errno;
+		}
+	}
+	return 0;
+}
+
+static void set_slots(struct gpu_bpf *skel)
+{
+	static const struct {
+		enum gpu_class class;
+		const char *driver;
+	} slots[] = {
+		{ GPU_KFD, "kfd" },	    { GPU_NVIDIA, "nvidia" },
+		{ GPU_NVIDIA_UVM, "nvidia-uvm" }, { GPU_DMA_HEAP, "dma-heap" },
+		{ GPU_UDMABUF, "udmabuf" }, { GPU_DMA_BUF, "dma-buf" },
+		{ GPU_SYNC_FILE, "sync_file" },
+	};
+	uint32_t *ret = (uint32_t *)skel->rodata->slot_of_class;
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		ret[slots[i].class] = gpu_ioctl_slot(slots[i].driver);
+	skel->rodata->modeset_slot = gpu_ioctl_slot("nvidia-modeset");
+	skel->rodata->core_slot = gpu_ioctl_slot("drm");
 }
 
 /* Drivers come and go: NVIDIA's get a major number when their module is loaded. */
@@ -47,9 +129,57 @@ static void refresh_majors(struct gpu *g)
 	for (uint32_t i = 0; i < GPU_MAX_MAJOR; i++)
 		if (now[i] != g->majors[i] && bpf_map_update_elem(fd, &i, &now[i], BPF_ANY) == 0)
 			g->majors[i] = now[i];
+	g->skel->data->udmabuf_minor = gpu_udmabuf_minor();
 }
 
-static int open_and_load(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
+/*
+ * What the kernel's half has learnt of devices is forgotten, so that it learns of
+ * another driver behind the same number. It cannot read names where the kernel tells
+ * nothing of the DRM core's types: then user space says what it knows.
+ */
+static void refresh_nodes(struct gpu *g)
+{
+	int fd = bpf_map__fd(g->skel->maps.gpu_nodes);
+	uint32_t keys[512], n = 0, key;
+	struct gpu_node node;
+
+	for (int r = bpf_map_get_next_key(fd, NULL, &key); r == 0 && n < 512;
+	     r = bpf_map_get_next_key(fd, &key, &key))
+		keys[n++] = key;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t major = keys[i] >> 20, minor = keys[i] & 0xfffff;
+
+		if (bpf_map_lookup_elem(fd, &keys[i], &node) < 0)
+			continue;
+		if (node.driver[0] && !node.by_daemon) {
+			(void)bpf_map_delete_elem(fd, &keys[i]);
+			continue;
+		}
+		memset(&node, 0, sizeof(node));
+		gpu_driver_name(major < GPU_MAX_MAJOR ? g->majors[major] : GPU_NONE, major, minor,
+				node.driver);
+		node.slot = gpu_ioctl_slot(node.driver);
+		node.by_daemon = 1;
+		(void)bpf_map_update_elem(fd, &keys[i], &node, BPF_ANY);
+	}
+}
+
+/* ---- programs ---- */
+
+static void choose_programs(struct gpu *g, bool with_iterators)
+{
+	struct gpu_bpf *skel = g->skel;
+
+	bpf_program__set_autoload(skel->progs.on_ioctl_enter, g->own_tracepoints);
+	bpf_program__set_autoload(skel->progs.on_ioctl_exit, g->own_tracepoints);
+	bpf_program__set_autoload(skel->progs.on_any_enter, !g->own_tracepoints);
+	bpf_program__set_autoload(skel->progs.on_any_exit, !g->own_tracepoints);
+	bpf_program__set_autoload(skel->progs.entered_before, with_iterators);
+	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
+}
+
+/* Without the iterators, ioctls that go on at the start or at the end of a session are not shown. */
+static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
@@ -57,47 +187,121 @@ static int open_and_load(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
 	g->skel = gpu_bpf__open();
 	if (!g->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	bpf_program__set_autoload(g->skel->progs.on_ioctl_enter, own_tracepoints);
-	bpf_program__set_autoload(g->skel->progs.on_ioctl_exit, own_tracepoints);
-	bpf_program__set_autoload(g->skel->progs.on_any_enter, !own_tracepoints);
-	bpf_program__set_autoload(g->skel->progs.on_any_exit, !own_tracepoints);
+	choose_programs(g, with_iterators);
 	r = bpf_load_trim(g->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
 	g->skel->rodata->ioctl_nr = __NR_ioctl;
+	g->skel->rodata->compat_ioctl_nr = COMPAT_IOCTL_NR;
+	set_slots(g->skel);
 	r = bpf_ring_resize(g->skel->obj, g->env.ring_bytes);
+	if (r == 0)
+		r = walks_prepare(&g->walks, &g->env, "gpu", g->skel->obj,
+				  &g->skel->rodata->unwind_by_tables,
+				  &g->skel->rodata->python_frames);
 	return r < 0 ? r : bpf_load_while(g->skel->skeleton, g->env.keep_up, g->env.keep_up_ctx);
 }
 
-/* The way out first: a call whose way in was seen must not miss it. */
+/* As libbpf does, but also where tracefs is not mounted. */
+static int attach_tracepoint(struct bpf_program *prog, const char *name, struct bpf_link **ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.wakeup_events = 1,
+	};
+	uint64_t id;
+	int fd, r = tracefs_event_id("syscalls", name, &id);
+
+	if (r < 0)
+		return r;
+	attr.config = id;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = bpf_program__attach_perf_event(prog, fd);
+	if (*ret)
+		return 0; /* the descriptor is the link's */
+	r = -errno;
+	close(fd);
+	return r;
+}
+
+static int attach_prog(struct bpf_program *prog, struct bpf_link **ret)
+{
+	*ret = bpf_program__attach(prog);
+	return *ret ? 0 : -errno;
+}
+
+/*
+ * The way out first: a call whose way in was seen must not miss it. Then those
+ * that have been entered before; what the iterator finds stays in the kernel.
+ */
 static int attach(struct gpu *g)
 {
 	struct gpu_bpf *skel = g->skel;
+	int r;
 
-	skel->links.on_any_exit = bpf_program__attach(skel->progs.on_any_exit);
-	if (!skel->links.on_any_exit)
-		return -errno;
-	skel->links.on_any_enter = bpf_program__attach(skel->progs.on_any_enter);
-	return skel->links.on_any_enter ? 0 : -errno;
+	if (g->own_tracepoints) {
+		r = attach_tracepoint(skel->progs.on_ioctl_exit, "sys_exit_ioctl",
+				      &skel->links.on_ioctl_exit);
+		if (r == 0)
+			r = attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
+					      &skel->links.on_ioctl_enter);
+	} else {
+		r = attach_prog(skel->progs.on_any_exit, &skel->links.on_any_exit);
+		if (r == 0)
+			r = attach_prog(skel->progs.on_any_enter, &skel->links.on_any_enter);
+	}
+	if (r < 0 || !bpf_program__autoload(skel->progs.unfinished))
+		return r;
+	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
+	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
+	if (skel->links.entered_before)
+		(void)bpf_iter_run(skel->links.entered_before, NULL, NULL); /* as good as it gets */
+	return 0;
+}
+
+/* With the tracepoints of ioctl() alone, or of all calls. */
+static int try_start(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
+{
+	int r;
+
+	g->own_tracepoints = own_tracepoints;
+	r = open_and_load(g, true, why);
+	if (r < 0 && r != -ENOTSUP)
+		r = open_and_load(g, false, why);
+	if (r == 0)
+		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
+	if (r == 0)
+		r = bpf_ring_open(g->skel->obj, &g->ring);
+	if (r == 0)
+		r = write_rules(g);
+	if (r < 0)
+		return r;
+	memset(g->majors, 0, sizeof(g->majors));
+	refresh_majors(g);
+	r = attach(g);
+	return r;
 }
 
 static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
+	uint64_t id;
 	int r;
 
 	if (!g)
 		return -ENOMEM;
 	g->env = *env;
-	r = open_and_load(g, false, why);
+	r = tracefs_event_id("syscalls", "sys_enter_ioctl", &id);
+	if (r < 0)
+		log_info("gpu: tracepoints of all system calls: those of ioctl alone: %s",
+			 strerror(-r));
+	r = try_start(g, r == 0, why);
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
-	if (r == 0)
-		r = bpf_ring_open(g->skel->obj, &g->ring);
-	if (r == 0) {
-		refresh_majors(g);
-		r = attach(g);
-	}
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
@@ -114,6 +318,7 @@ static int gpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct gpu *g = state;
 
+	walks_update(&g->walks);
 	return bpf_ring_drain(g->ring, horizon_ns, budget, g->env.sink, g->env.sink_ctx);
 }
 
@@ -144,6 +349,36 @@ static void gpu_tick(void *state, uint64_t now_ns)
 {
 	(void)now_ns;
 	refresh_majors(state);
+	refresh_nodes(state);
+}
+
+struct unfinished {
+	uint64_t end_ns;
+	event_sink_fn *fn;
+	void *fn_ctx;
+};
+
+static void push_unfinished(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	const struct unfinished *u = ctx;
+	struct gpu_ioctl_event ev;
+
+	if (len > sizeof(ev) || !gpu_valid(hdr, len))
+		return;
+	memcpy(&ev, hdr, len);
+	ev.hdr.time_ns = u->end_ns;
+	if (ev.enter_ns < u->end_ns)
+		u->fn(u->fn_ctx, &ev.hdr, len);
+}
+
+static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
+{
+	struct gpu *g = state;
+	struct unfinished u = { end_ns, fn, fn_ctx };
+
+	if (!g->skel->links.unfinished)
+		return 0;
+	return bpf_iter_run(g->skel->links.unfinished, push_unfinished, &u);
 }
 
 const struct collector gpu_collector = {
@@ -156,11 +391,13 @@ const struct collector gpu_collector = {
 	.object = gpu_object,
 	.tick = gpu_tick,
 	.exclude = gpu_exclude,
+	.unfinished = gpu_unfinished,
 	.valid = gpu_valid,
 	.encoder_new = gpu_encoder_new,
 	.encoder_free = gpu_encoder_free,
 	.encode = gpu_encode,
 	.flush = gpu_encoder_flush,
 	.pending = gpu_encoder_pending,
+	.stack_ends = gpu_encoder_stack_ends,
 	.lost = gpu_encoder_lost,
 };

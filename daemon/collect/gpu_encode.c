@@ -78,6 +78,13 @@ bool gpu_encoder_pending(void *encoder)
 	return gpu_ioctls_pending(enc->ioctls);
 }
 
+const uint64_t *gpu_encoder_stack_ends(void *encoder)
+{
+	struct gpu_encoder *enc = encoder;
+
+	return gpu_ioctls_stack_ends(enc->ioctls);
+}
+
 void gpu_encoder_lost(void *encoder, int cpu)
 {
 	(void)encoder;

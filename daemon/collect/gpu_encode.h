@@ -12,6 +12,7 @@ void gpu_encoder_free(void *encoder);
 int gpu_encode(void *encoder, const struct event_hdr *hdr);
 int gpu_encoder_flush(void *encoder, uint64_t now_ns, bool final);
 bool gpu_encoder_pending(void *encoder);
+const uint64_t *gpu_encoder_stack_ends(void *encoder);
 void gpu_encoder_lost(void *encoder, int cpu);
 
 #endif

@@ -17,5 +17,6 @@ void gpu_ioctls_free(struct gpu_ioctls *g); /* takes NULL */
 int gpu_ioctls_encode(struct gpu_ioctls *g, const struct event_hdr *hdr);
 int gpu_ioctls_flush(struct gpu_ioctls *g, uint64_t now_ns, bool final);
 bool gpu_ioctls_pending(const struct gpu_ioctls *g);
+const uint64_t *gpu_ioctls_stack_ends(const struct gpu_ioctls *g);
 
 #endif
