@@ -65,9 +65,10 @@ enum gpu_ioctl_class {
 
 struct gpu_ioctl_rule {
 	__u8 ioctl_class;
+	__u8 n_in, n_out; /* as much of the struct is of interest, each way */
 	__u8 pad;
 	__u16 status_at; /* of the driver's own result, if it is beyond what is kept; 0: is not */
-	__u32 size;	 /* of the struct, for those whose number does not say */
+	__u16 size;	 /* of the struct, for those whose number does not say */
 };
 
 /* A device, as the kernel's half has met it. */
@@ -90,7 +91,7 @@ struct gpu_node {
  * `tid` and `enter_ns` name a call: what its jobs and fences refer to. In `data`
  * are the first n_in bytes of the caller's struct as they were when the call was
  * entered, and from the next multiple of 8 on the n_out bytes that were there when
- * it returned. Only as many as there are get transferred.
+ * it returned: as many as the table says, the struct has, and there is room for.
  */
 struct gpu_ioctl_event {
 	struct event_hdr hdr; /* time_ns: when the call returned */

@@ -26,6 +26,7 @@ const volatile __u32 slot_of_class[N_GPU_CLASSES];
 const volatile __u32 modeset_slot, core_slot;
 
 /* Changed by the daemon while we run. */
+__u32 generation = 1; /* what is known of devices from before may have changed */
 __u32 udmabuf_minor = ~0u; /* among the miscellaneous devices */
 
 /* The call of a thread, from its entry to its exit. */
@@ -35,7 +36,13 @@ struct gpu_call {
 	__u32 active;	 /* 0: none is under way */
 	__u32 nr;	 /* of the system call, where the exit of another may come first */
 	__u16 status_at; /* of the driver's result, if it has to be fetched */
-	__u16 pad[3];
+	__u8 n_in, n_out; /* what is wanted of the struct */
+	/* The file of the last call, which is that of the next one nearly always. */
+	__u32 known_since; /* the `generation` that was; 0: nothing is known */
+	struct file *known_file;
+	struct inode *known_inode;
+	__u32 known_slot; /* of the driver's own ioctls */
+	__u32 pad;
 };
 
 struct {
@@ -169,6 +176,7 @@ struct bpf_iter__task {
 #define NVIDIA_MODESET_MINOR  254
 #define NVIDIA_XFER_CMD	      0xd3
 #define UVM_INITIALIZE	      0x30000001 /* and UVM_DEINITIALIZE: the only large ones */
+#define UVM_SMALL_NUMBERS     0x800
 #define ERESTARTSYS	      512
 #define ERESTART_RESTARTBLOCK 516
 #define EINTR		      4
@@ -219,7 +227,30 @@ static __always_inline bool is_sync_file(struct file *file)
 	return *(__u64 *)text == *(__u64 *)"sync_fil" && text[8] == 'e' && !text[9];
 }
 
-/* Files without a device: the letter of the request first, it rules out nearly all. */
+/*
+ * The first question, which needs no look at the file: could it be one of ours? All
+ * have a letter of their own but those of UVM, which are small numbers, or two larger
+ * ones. It spares most other ioctls all that follows; of ours it leaves out what is
+ * none of their drivers', as when a program asks whether it writes to a terminal.
+ */
+static __always_inline bool may_be_ours(__u32 request)
+{
+	switch (GPU_IOC_TYPE(request)) {
+	case 'd': /* DRM */
+	case 'K': /* KFD */
+	case 'F': /* NVIDIA */
+	case 'm': /* its modesetting */
+	case 'H': /* DMA heaps */
+	case 'u': /* udmabuf */
+	case 'b': /* DMA buffers */
+	case '>': /* sync files */
+		return true;
+	default:
+		return request < UVM_SMALL_NUMBERS || request - UVM_INITIALIZE < 2;
+	}
+}
+
+/* Files without a device. */
 static __always_inline __u8 class_of_plain(struct file *file, struct inode *inode, __u32 request)
 {
 	switch (GPU_IOC_TYPE(request)) {
@@ -234,10 +265,9 @@ static __always_inline __u8 class_of_plain(struct file *file, struct inode *inod
 	}
 }
 
-static __always_inline __u8 class_of_file(struct file *file, __u32 request, __u32 *ret_rdev)
+static __always_inline __u8 class_of_file(struct file *file, struct inode *inode, __u32 request,
+					  __u32 *ret_rdev)
 {
-	struct inode *inode = BPF_CORE_READ(file, f_inode);
-
 	*ret_rdev = 0;
 	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFCHR)
 		return class_of_plain(file, inode, request);
@@ -268,7 +298,8 @@ static __noinline int learn_node(struct gpu_ioctl_event *ev)
 	return 0;
 }
 
-static __always_inline __u32 drm_slot(struct gpu_ioctl_event *ev)
+/* The name goes into the record; returned is the slot, 0: not known. */
+static __always_inline __u32 drm_driver(struct gpu_ioctl_event *ev)
 {
 	__u32 rdev = ev->rdev;
 	struct gpu_node *node = bpf_map_lookup_elem(&gpu_nodes, &rdev);
@@ -280,10 +311,6 @@ static __always_inline __u32 drm_slot(struct gpu_ioctl_event *ev)
 			return 0;
 	}
 	__builtin_memcpy(ev->driver, node->driver, sizeof(ev->driver));
-	if (GPU_IOC_TYPE(ev->request) != 'd')
-		return 0;
-	if (ev->nr < DRM_FIRST_OF_DRIVER || ev->nr > DRM_LAST_OF_DRIVER)
-		return core_slot;
 	return node->slot;
 }
 
@@ -317,7 +344,11 @@ static __always_inline __u32 slot_of(struct gpu_call *call, bool readable)
 	switch (class) {
 	case GPU_DRM:
 	case GPU_ACCEL:
-		return drm_slot(ev);
+		if (GPU_IOC_TYPE(ev->request) != 'd')
+			return 0;
+		return ev->nr < DRM_FIRST_OF_DRIVER || ev->nr > DRM_LAST_OF_DRIVER
+			       ? core_slot
+			       : call->known_slot;
 	case GPU_NVIDIA:
 		return nvidia_slot(call, readable);
 	case GPU_NVIDIA_UVM:
@@ -346,6 +377,8 @@ static __always_inline void apply_rule(struct gpu_call *call, __u32 slot)
 		return;
 	ev->ioctl_class = rule->ioctl_class;
 	call->status_at = rule->status_at;
+	call->n_in = rule->n_in;
+	call->n_out = rule->n_out;
 	if (rule->size)
 		ev->size = rule->size;
 }
@@ -361,7 +394,7 @@ static __always_inline bool goes(const struct gpu_ioctl_event *ev, __u32 way)
 static __always_inline void take_input(struct gpu_call *call, bool readable)
 {
 	struct gpu_ioctl_event *ev = &call->ev;
-	__u32 n = ev->size;
+	__u32 n = call->n_in < ev->size ? call->n_in : ev->size;
 
 	if (!n || !goes(ev, GPU_IOC_WRITE))
 		return;
@@ -373,45 +406,81 @@ static __always_inline void take_input(struct gpu_call *call, bool readable)
 		ev->flags |= GPU_NO_INPUT;
 }
 
+/* False: none of ours. */
+static __always_inline bool know_file(struct gpu_call *call, struct file *file, __u32 request)
+{
+	struct inode *inode = BPF_CORE_READ(file, f_inode);
+
+	call->ev.file = (__u64)BPF_CORE_READ(file, private_data);
+	if (call->known_since == generation && call->known_file == file &&
+	    call->known_inode == inode)
+		return true;
+	call->known_since = 0;
+	call->ev.gpu_class = class_of_file(file, inode, request, &call->ev.rdev);
+	if (!call->ev.gpu_class)
+		return false;
+	call->ev.driver[0] = '\0';
+	call->known_slot = 0;
+	if (call->ev.gpu_class == GPU_DRM || call->ev.gpu_class == GPU_ACCEL)
+		call->known_slot = drm_driver(&call->ev);
+	call->known_file = file;
+	call->known_inode = inode;
+	call->known_since = generation;
+	return true;
+}
+
+/* The thread's call, new or old, with what is known of its file; NULL: none of ours. */
+static __always_inline struct gpu_call *begin(struct task_struct *task, struct file *file,
+					      __u32 request)
+{
+	struct gpu_call *call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
+	__u32 rdev;
+
+	if (!call) {
+		if (!class_of_file(file, BPF_CORE_READ(file, f_inode), request, &rdev) ||
+		    is_own(task->tgid))
+			return 0;
+		call = bpf_task_storage_get(&gpu_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!call) {
+			count_lost();
+			return 0;
+		}
+	}
+	call->active = 0;
+	barrier();
+	return know_file(call, file, request) ? call : 0;
+}
+
 /* `current`: `task` is, so its memory can be read. */
 static __always_inline int ioctl_enter(struct task_struct *task, bool current, __u32 nr, __u32 fd,
 				       __u32 request, __u64 arg, __u8 flags)
 {
-	struct file *file = task_file(task, fd);
 	struct gpu_ioctl_event *ev;
 	struct gpu_call *call;
-	__u32 rdev;
-	__u8 class;
+	struct file *file;
 
+	if (!may_be_ours(request))
+		return 0;
+	file = task_file(task, fd);
 	if (!file)
 		return 0;
-	class = class_of_file(file, request, &rdev);
-	if (!class || is_own(task->tgid))
+	call = begin(task, file, request);
+	if (!call)
 		return 0;
-	call = bpf_task_storage_get(&gpu_calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!call) {
-		count_lost();
-		return 0;
-	}
-	call->active = 0;
-	barrier();
 	call->nr = nr;
 	call->arg = arg;
 	call->status_at = 0;
+	call->n_in = call->n_out = 0;
 	ev = &call->ev;
 	ev->ret = 0;
-	ev->file = (__u64)BPF_CORE_READ(file, private_data);
 	ev->request = request;
-	ev->rdev = rdev;
 	ev->nr = GPU_IOC_NR(request);
 	ev->size = GPU_IOC_SIZE(request);
 	ev->status = 0;
 	ev->fd = fd;
-	ev->gpu_class = class;
 	ev->ioctl_class = GPU_CLASS_UNKNOWN;
 	ev->flags = flags;
 	ev->n_in = ev->n_out = 0;
-	ev->driver[0] = '\0';
 	apply_rule(call, slot_of(call, current));
 	take_input(call, current);
 	/* The last thing done: our own cost is not the call's. */
@@ -433,7 +502,7 @@ static __always_inline bool is_retry(__s64 ret)
 static __always_inline void take_output(struct gpu_call *call)
 {
 	struct gpu_ioctl_event *ev = &call->ev;
-	__u32 n = ev->size, at = GPU_ROUND(ev->n_in);
+	__u32 n = call->n_out < ev->size ? call->n_out : ev->size, at = GPU_ROUND(ev->n_in);
 
 	if (call->status_at &&
 	    bpf_probe_read_user(&ev->status, 4, (void *)call->arg + call->status_at) == 0)

@@ -69,6 +69,36 @@ static uint16_t status_at(const struct gpu_ioctl_info *info)
 	return 0;
 }
 
+/* How much of the struct has something to show, on the way in or out. */
+static uint8_t of_interest(const struct gpu_ioctl_info *info, uint8_t not_these)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < info->n_fields; i++) {
+		const struct gpu_ioctl_field *f = &info->fields[i];
+		unsigned end = f->offset + f->bytes;
+
+		if (!(f->flags & not_these) && end <= GPU_IOCTL_MAX_DATA && end > n)
+			n = end;
+	}
+	return (uint8_t)n;
+}
+
+/* Of several rows with one number, what all of them need. */
+static void add_row(struct gpu_ioctl_rule *rule, const struct gpu_ioctl_info *row, bool has_size)
+{
+	uint8_t n_in = of_interest(row, FIELD_OUT | FIELD_STATUS);
+	uint8_t n_out = of_interest(row, FIELD_IN);
+
+	rule->ioctl_class = row->ioctl_class;
+	rule->n_in = n_in > rule->n_in ? n_in : rule->n_in;
+	rule->n_out = n_out > rule->n_out ? n_out : rule->n_out;
+	if (has_size)
+		rule->size = row->size;
+	if (!rule->status_at)
+		rule->status_at = status_at(row);
+}
+
 static int write_rules(struct gpu *g)
 {
 	int rules = bpf_map__fd(g->skel->maps.gpu_rules);
@@ -87,13 +117,12 @@ static int write_rules(struct gpu *g)
 		row = gpu_ioctl_rows(slot, &n);
 		for (size_t i = 0; i < n; i++) {
 			uint32_t at = rule_key(slot, row[i].nr);
-			struct gpu_ioctl_rule rule = {
-				.ioctl_class = row[i].ioctl_class,
-				.status_at = status_at(&row[i]),
-				.size = has_sizes ? row[i].size : 0,
-			};
+			struct gpu_ioctl_rule rule = { 0 };
 
-			if (at && bpf_map_update_elem(rules, &at, &rule, BPF_ANY) < 0)
+			if (at == 0 || bpf_map_lookup_elem(rules, &at, &rule) < 0)
+				continue;
+			add_row(&rule, &row[i], has_sizes);
+			if (bpf_map_update_elem(rules, &at, &rule, BPF_ANY) < 0)
 				return -errno;
 		}
 	}
@@ -143,6 +172,7 @@ static void refresh_nodes(struct gpu *g)
 	uint32_t keys[512], n = 0, key;
 	struct gpu_node node;
 
+	__atomic_fetch_add(&g->skel->data->generation, 1, __ATOMIC_RELAXED);
 	for (int r = bpf_map_get_next_key(fd, NULL, &key); r == 0 && n < 512;
 	     r = bpf_map_get_next_key(fd, &key, &key))
 		keys[n++] = key;
