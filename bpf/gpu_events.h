@@ -85,7 +85,8 @@ struct gpu_node {
 #define GPU_NO_OUTPUT	   0x08
 #define GPU_HAS_STATUS	   0x10 /* `status` has been read */
 #define GPU_WRAPPED	   0x20 /* NV_ESC_IOCTL_XFER_CMD around this one */
-#define GPU_IOCTL_FLAGS	   0x3f
+#define GPU_QUEUED_JOB	   0x40 /* whatever its class is, it was a submit */
+#define GPU_IOCTL_FLAGS	   0x7f
 
 /*
  * `tid` and `enter_ns` name a call: what its jobs and fences refer to. In `data`

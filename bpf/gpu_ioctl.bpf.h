@@ -3,10 +3,11 @@
  * gpu_ioctl.bpf.h - ioctls on GPU devices and on the files that buffers and
  * fences are shared by. A part of gpu.bpf.c.
  *
- * The tracepoints of this one system call, so that no other one pays for it;
- * only where they cannot be had, those of all calls. What is known on the way
- * in waits in the thread's own storage, which is the record by then: on the way
- * out it is copied into the ring as it is.
+ * The tracepoints of this one system call, so that no other one pays for it. Those
+ * of all calls only where these cannot be had, or while there are 32-bit programs:
+ * theirs have no tracepoints of their own. What is known on the way in waits in the
+ * thread's own storage, which is the record by then: on the way out it is copied into
+ * the ring as it is.
  */
 #ifndef GPU_IOCTL_BPF_H
 #define GPU_IOCTL_BPF_H
@@ -19,6 +20,7 @@
 /* Facts of the machine, fixed at load. */
 const volatile __u32 ioctl_nr = 16;	   /* of the system call */
 const volatile __u32 compat_ioctl_nr = 54; /* of 32-bit programs */
+const volatile bool only_compat = false;   /* of the tracepoints of all calls: 32-bit programs */
 const volatile bool python_frames = true;  /* this kernel can walk them */
 const volatile __u64 slow_ns = 1000000;	   /* what takes that long is always kept */
 /* Of the files and devices that have one driver by their nature; 0: not in the table. */
@@ -150,6 +152,10 @@ struct inode___super {
 	struct super_block *i_sb;
 };
 
+struct mm_struct___size {
+	unsigned long task_size; /* of the address space */
+};
+
 struct seq_file;
 
 struct bpf_iter_meta {
@@ -191,6 +197,12 @@ static __always_inline const struct gpu_ioctl_event *gpu_ioctl_now(void)
 	struct gpu_call *call = bpf_task_storage_get(&gpu_calls, bpf_get_current_task_btf(), 0, 0);
 
 	return call && call->active ? &call->ev : 0;
+}
+
+/* It has queued a job, so that its stack is wanted also where the table does not know it. */
+static __always_inline void gpu_ioctl_queued_job(const struct gpu_ioctl_event *ioctl)
+{
+	((struct gpu_ioctl_event *)ioctl)->flags |= GPU_QUEUED_JOB;
 }
 
 static __always_inline void count_lost(void)
@@ -611,7 +623,8 @@ static __always_inline void record(void *ctx, struct task_struct *task, struct g
 	ev->hdr.tgid = task->tgid;
 	ev->hdr.tid = task->pid;
 	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
-	if ((ev->ioctl_class == GPU_CLASS_SUBMIT || slow) && !is_retry(ev->ret))
+	if ((ev->ioctl_class == GPU_CLASS_SUBMIT || ev->flags & GPU_QUEUED_JOB || slow) &&
+	    !is_retry(ev->ret))
 		room = take_room(now);
 	if (room) {
 		output_with_stack(ctx, room, call, s);
@@ -696,9 +709,11 @@ static __always_inline int enter_by_regs(struct task_struct *task, bool current,
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_any_enter, struct pt_regs *regs, long nr)
 {
-	if (nr != ioctl_nr && nr != compat_ioctl_nr)
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (nr != compat_ioctl_nr && (nr != ioctl_nr || only_compat))
 		return 0;
-	return enter_by_regs(bpf_get_current_task_btf(), true, regs, nr, 0);
+	return enter_by_regs(task, true, regs, nr, 0);
 }
 
 SEC("tp_btf/sys_exit")
@@ -706,7 +721,7 @@ int BPF_PROG(on_any_exit, struct pt_regs *regs, long ret)
 {
 	__u32 nr = syscall_nr(regs);
 
-	if (nr != ioctl_nr && nr != compat_ioctl_nr)
+	if (nr != compat_ioctl_nr && (nr != ioctl_nr || only_compat))
 		return 0;
 	return ioctl_exit(ctx, ret);
 }
@@ -739,6 +754,22 @@ int entered_before(struct bpf_iter__task *ctx)
 	barrier();
 	if (!task->__state && call->ev.enter_ns == enter_ns)
 		call->active = 0;
+	return 0;
+}
+
+/* Read by the daemon: a head of a record for each process of a 32-bit program. */
+SEC("iter/task")
+int compat_processes(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct event_hdr hdr = { .size = sizeof(hdr) };
+	struct mm_struct___size *mm;
+
+	if (!task || task->pid != task->tgid)
+		return 0;
+	mm = (void *)task->mm;
+	if (mm && BPF_CORE_READ(mm, task_size) <= 1ull << 32)
+		bpf_seq_write(ctx->meta->seq, &hdr, sizeof(hdr));
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct gpu {
 	struct collector_env env;
 	struct walks walks;
 	bool own_tracepoints;	       /* those of ioctl() alone */
+	bool compat_failed;	       /* 32-bit programs cannot be watched */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
 };
 
@@ -178,6 +179,7 @@ static void refresh_nodes(struct gpu *g)
 		keys[n++] = key;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t major = keys[i] >> 20, minor = keys[i] & 0xfffff;
+		enum gpu_class class;
 
 		if (bpf_map_lookup_elem(fd, &keys[i], &node) < 0)
 			continue;
@@ -186,8 +188,8 @@ static void refresh_nodes(struct gpu *g)
 			continue;
 		}
 		memset(&node, 0, sizeof(node));
-		gpu_driver_name(major < GPU_MAX_MAJOR ? g->majors[major] : GPU_NONE, major, minor,
-				node.driver);
+		class = major < GPU_MAX_MAJOR && g->majors[major] == GPU_ACCEL ? GPU_ACCEL : GPU_DRM;
+		gpu_driver_name(class, major, minor, node.driver);
 		node.slot = gpu_ioctl_slot(node.driver);
 		node.by_daemon = 1;
 		(void)bpf_map_update_elem(fd, &keys[i], &node, BPF_ANY);
@@ -202,10 +204,10 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 
 	bpf_program__set_autoload(skel->progs.on_ioctl_enter, g->own_tracepoints);
 	bpf_program__set_autoload(skel->progs.on_ioctl_exit, g->own_tracepoints);
-	bpf_program__set_autoload(skel->progs.on_any_enter, !g->own_tracepoints);
-	bpf_program__set_autoload(skel->progs.on_any_exit, !g->own_tracepoints);
 	bpf_program__set_autoload(skel->progs.entered_before, with_iterators);
 	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
+	bpf_program__set_autoload(skel->progs.compat_processes, with_iterators);
+	skel->rodata->only_compat = g->own_tracepoints;
 }
 
 /* Without the iterators, ioctls that go on at the start or at the end of a session are not shown. */
@@ -258,10 +260,35 @@ static int attach_tracepoint(struct bpf_program *prog, const char *name, struct 
 	return r;
 }
 
-static int attach_prog(struct bpf_program *prog, struct bpf_link **ret)
+/* The way out first, as below. */
+static int attach_to_all_calls(struct gpu_bpf *skel)
 {
-	*ret = bpf_program__attach(prog);
-	return *ret ? 0 : -errno;
+	skel->links.on_any_exit = bpf_program__attach(skel->progs.on_any_exit);
+	if (skel->links.on_any_exit)
+		skel->links.on_any_enter = bpf_program__attach(skel->progs.on_any_enter);
+	return skel->links.on_any_enter ? 0 : -errno;
+}
+
+/* The bpf_iter_fn that counts. */
+static void count(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	(void)hdr;
+	(void)len;
+	++*(unsigned *)ctx;
+}
+
+/* Ioctls of 32-bit programs are seen at the tracepoints of all calls only. */
+static void look_for_compat(struct gpu *g)
+{
+	struct gpu_bpf *skel = g->skel;
+	unsigned n = 0;
+
+	if (skel->links.on_any_enter || !skel->links.compat_processes || g->compat_failed ||
+	    bpf_iter_run(skel->links.compat_processes, count, &n) < 0 || n == 0)
+		return;
+	g->compat_failed = attach_to_all_calls(skel) < 0;
+	log_info("gpu: there are 32-bit programs: %s",
+		 g->compat_failed ? "their ioctls are not shown" : "all system calls are looked at");
 }
 
 /*
@@ -280,14 +307,14 @@ static int attach(struct gpu *g)
 			r = attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
 					      &skel->links.on_ioctl_enter);
 	} else {
-		r = attach_prog(skel->progs.on_any_exit, &skel->links.on_any_exit);
-		if (r == 0)
-			r = attach_prog(skel->progs.on_any_enter, &skel->links.on_any_enter);
+		r = attach_to_all_calls(skel);
 	}
 	if (r < 0 || !bpf_program__autoload(skel->progs.unfinished))
 		return r;
 	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
 	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
+	skel->links.compat_processes = bpf_program__attach(skel->progs.compat_processes);
+	look_for_compat(g);
 	if (skel->links.entered_before)
 		(void)bpf_iter_run(skel->links.entered_before, NULL, NULL); /* as good as it gets */
 	return 0;
@@ -380,6 +407,7 @@ static void gpu_tick(void *state, uint64_t now_ns)
 	(void)now_ns;
 	refresh_majors(state);
 	refresh_nodes(state);
+	look_for_compat(state);
 }
 
 struct unfinished {
