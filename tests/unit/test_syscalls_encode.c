@@ -556,7 +556,6 @@ int main(void)
 	tcase_add_test(valid, an_unknown_call_is_not_valid);
 	tcase_add_test(valid, unknown_flags_and_families_are_not_valid);
 	tcase_add_test(valid, a_path_longer_than_the_kernels_is_not_valid);
-	tcase_add_test(valid, a_device_that_is_no_gpu_is_not_valid);
 	tcase_add_test(valid, a_record_of_two_kinds_is_not_valid);
 	suite_add_tcase(s, valid);
 
