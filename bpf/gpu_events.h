@@ -122,7 +122,7 @@ struct gpu_ioctl_event {
 _Static_assert(sizeof(struct gpu_ioctl_event) == GPU_IOCTL_HEAD + 2 * GPU_IOCTL_MAX_DATA,
 	       "no padding");
 
-#define GPU_PYTHON_CUT 0x80 /* there are more Python frames than these */
+#define GPU_PYTHON_CUT	 0x80 /* there are more Python frames than these */
 #define GPU_N_PYTHON(ev) ((ev)->python & ~GPU_PYTHON_CUT)
 
 /*

@@ -28,16 +28,16 @@ const volatile __u32 slot_of_class[N_GPU_CLASSES];
 const volatile __u32 modeset_slot, core_slot;
 
 /* Changed by the daemon while we run. */
-__u32 generation = 1; /* what is known of devices from before may have changed */
+__u32 generation = 1;	   /* what is known of devices from before may have changed */
 __u32 udmabuf_minor = ~0u; /* among the miscellaneous devices */
 
 /* The call of a thread, from its entry to its exit. */
 struct gpu_call {
 	struct gpu_ioctl_event ev;
-	__u64 arg;	 /* where the caller's struct is */
-	__u32 active;	 /* 0: none is under way */
-	__u32 nr;	 /* of the system call, where the exit of another may come first */
-	__u16 status_at; /* of the driver's result, if it has to be fetched */
+	__u64 arg;	  /* where the caller's struct is */
+	__u32 active;	  /* 0: none is under way */
+	__u32 nr;	  /* of the system call, where the exit of another may come first */
+	__u16 status_at;  /* of the driver's result, if it has to be fetched */
 	__u8 n_in, n_out; /* what is wanted of the struct */
 	/* The file of the last call, which is that of the next one nearly always. */
 	__u32 known_since; /* the `generation` that was; 0: nothing is known */
@@ -65,7 +65,7 @@ struct {
 /* Of a driver's ioctl, slot << 8 | number. The daemon's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GPU_MAX_SLOTS * GPU_IOCTLS_OF_SLOT);
+	__uint(max_entries, GPU_MAX_SLOTS *GPU_IOCTLS_OF_SLOT);
 	__type(key, __u32);
 	__type(value, struct gpu_ioctl_rule);
 } gpu_rules SEC(".maps");
@@ -170,7 +170,7 @@ struct bpf_iter__task {
 #pragma clang attribute pop
 
 /* include/uapi/asm-generic/ioctl.h, the same on x86 and arm64. */
-#define GPU_IOC_NR(request)   ((request) & 0xff)
+#define GPU_IOC_NR(request)   ((request)&0xff)
 #define GPU_IOC_TYPE(request) ((request) >> 8 & 0xff)
 #define GPU_IOC_SIZE(request) ((request) >> 16 & 0x3fff)
 #define GPU_IOC_WRITE	      (1u << 30)

@@ -136,9 +136,12 @@ static void set_slots(struct gpu_bpf *skel)
 		enum gpu_class class;
 		const char *driver;
 	} slots[] = {
-		{ GPU_KFD, "kfd" },	    { GPU_NVIDIA, "nvidia" },
-		{ GPU_NVIDIA_UVM, "nvidia-uvm" }, { GPU_DMA_HEAP, "dma-heap" },
-		{ GPU_UDMABUF, "udmabuf" }, { GPU_DMA_BUF, "dma-buf" },
+		{ GPU_KFD, "kfd" },
+		{ GPU_NVIDIA, "nvidia" },
+		{ GPU_NVIDIA_UVM, "nvidia-uvm" },
+		{ GPU_DMA_HEAP, "dma-heap" },
+		{ GPU_UDMABUF, "udmabuf" },
+		{ GPU_DMA_BUF, "dma-buf" },
 		{ GPU_SYNC_FILE, "sync_file" },
 	};
 	uint32_t *ret = (uint32_t *)skel->rodata->slot_of_class;
@@ -188,7 +191,8 @@ static void refresh_nodes(struct gpu *g)
 			continue;
 		}
 		memset(&node, 0, sizeof(node));
-		class = major < GPU_MAX_MAJOR && g->majors[major] == GPU_ACCEL ? GPU_ACCEL : GPU_DRM;
+		class = major < GPU_MAX_MAJOR && g->majors[major] == GPU_ACCEL ? GPU_ACCEL
+									       : GPU_DRM;
 		gpu_driver_name(class, major, minor, node.driver);
 		node.slot = gpu_ioctl_slot(node.driver);
 		node.by_daemon = 1;
@@ -210,7 +214,8 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 	skel->rodata->only_compat = g->own_tracepoints;
 }
 
-/* Without the iterators, ioctls that go on at the start or at the end of a session are not shown. */
+/* Without the iterators, ioctls that go on at the start or at the end of a session are not shown.
+ */
 static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
@@ -287,8 +292,9 @@ static void look_for_compat(struct gpu *g)
 	    bpf_iter_run(skel->links.compat_processes, count, &n) < 0 || n == 0)
 		return;
 	g->compat_failed = attach_to_all_calls(skel) < 0;
-	log_info("gpu: there are 32-bit programs: %s",
-		 g->compat_failed ? "their ioctls are not shown" : "all system calls are looked at");
+	log_info("gpu: there are 32-bit programs: %s", g->compat_failed
+							       ? "their ioctls are not shown"
+							       : "all system calls are looked at");
 }
 
 /*

@@ -149,8 +149,9 @@ static bool debugfs_driver(enum gpu_class class, uint32_t minor, char ret[GPU_DR
 static const struct {
 	const char *bus, *drm;
 } drm_names[] = {
-	{ "nvidia", "nvidia-drm" }, { "virtio-pci", "virtio_gpu" }, { "virtio-mmio", "virtio_gpu" },
-	{ "vc4-drm", "vc4" },	    { "exynos-drm", "exynos" },	    { "amdxdna", "amdxdna_accel_driver" },
+	{ "nvidia", "nvidia-drm" },	 { "virtio-pci", "virtio_gpu" },
+	{ "virtio-mmio", "virtio_gpu" }, { "vc4-drm", "vc4" },
+	{ "exynos-drm", "exynos" },	 { "amdxdna", "amdxdna_accel_driver" },
 };
 
 void gpu_drm_name(const char *bus, char ret[GPU_DRIVER_LEN])

@@ -20,8 +20,9 @@
 #include "process/process_table.h"
 #include "stack_encode.h"
 
-#define MAX_DEVICES 64 /* whose driver is remembered; each beyond costs a look into sysfs per call */
-#define MAX_RETRIES 64 /* threads that repeat an ioctl at a time; beyond, each one is a slice */
+#define MAX_DEVICES \
+	64 /* whose driver is remembered; each beyond costs a look into sysfs per call */
+#define MAX_RETRIES   64 /* threads that repeat an ioctl at a time; beyond, each one is a slice */
 #define RETRY_GAP_NS  (1 * NS_PER_MS)	/* repeated later than that, it is another one */
 #define RETRY_WAIT_NS (100 * NS_PER_MS) /* the last of them is written then */
 
@@ -228,8 +229,7 @@ static bool same_again(const struct retry *t, const struct gpu_ioctl_event *ev)
 
 	return last->request == ev->request && last->fd == ev->fd && last->rdev == ev->rdev &&
 	       last->gpu_class == ev->gpu_class && last->nr == ev->nr &&
-	       ev->enter_ns >= last->hdr.time_ns &&
-	       ev->enter_ns - last->hdr.time_ns < RETRY_GAP_NS;
+	       ev->enter_ns >= last->hdr.time_ns && ev->enter_ns - last->hdr.time_ns < RETRY_GAP_NS;
 }
 
 static void keep_retry(struct gpu_ioctls *g, struct retry *t, const struct gpu_ioctl_event *ev,

@@ -31,7 +31,7 @@ struct gpu_ioctl_field {
 struct gpu_ioctl_info {
 	const char *name;
 	uint32_t nr;
-	uint16_t size; /* of the struct, in the newest kernel; 0: it varies */
+	uint16_t size;		 /* of the struct, in the newest kernel; 0: it varies */
 	uint8_t type, direction; /* of _IOC(): 0 without that form; 1 to the driver, 2 back */
 	uint8_t ioctl_class;	 /* enum gpu_ioctl_class */
 	uint8_t n_fields;

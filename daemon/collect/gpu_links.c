@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_OPEN 64 /* threads that are in such an ioctl at a time; beyond, the oldest is left out */
+#define MAX_OPEN \
+	64 /* threads that are in such an ioctl at a time; beyond, the oldest is left out */
 
 struct open_ioctl {
 	uint32_t tid; /* 0: free */

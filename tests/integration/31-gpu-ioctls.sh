@@ -6,6 +6,7 @@
 # timeout: 300
 . "$(dirname "$0")/lib.sh"
 
+PATH=$PATH:/usr/sbin:/sbin
 need python3
 need bpftool
 need cc gcc

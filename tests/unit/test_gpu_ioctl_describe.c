@@ -12,8 +12,8 @@
 
 #include "collect/gpu_ioctl_describe.h"
 
-#define DRM_CARD      (226u << 20)
-#define NVIDIA_GPU    (195u << 20)
+#define DRM_CARD       (226u << 20)
+#define NVIDIA_GPU     (195u << 20)
 #define NVIDIA_MODESET (195u << 20 | 254)
 
 static struct gpu_ioctl_event ev;
@@ -129,7 +129,8 @@ START_TEST(what_a_driver_only_tells_is_what_came_out)
 
 	ask(_IOC_READ, 'd', 0x53, sizeof(out));
 	take(out, sizeof(out));
-	ck_assert_ptr_nonnull(strstr(say("nouveau"), "width_align_pixels=16 height_align_pixels=32"));
+	ck_assert_ptr_nonnull(
+		strstr(say("nouveau"), "width_align_pixels=16 height_align_pixels=32"));
 }
 END_TEST
 
@@ -331,8 +332,9 @@ START_TEST(two_structs_of_one_escape_are_told_apart_by_size)
 	give(&small, sizeof(small));
 	small.status = 0x1f;
 	take(&small, sizeof(small));
-	ck_assert_str_eq(say("nvidia"), "NV_ESC_RM_ALLOC: class=ctx hRoot=0x1 hObjectParent=0x2 "
-					"hObjectNew=0x3 hClass=0x80 status=NV_ERR_INVALID_ARGUMENT");
+	ck_assert_str_eq(say("nvidia"),
+			 "NV_ESC_RM_ALLOC: class=ctx hRoot=0x1 hObjectParent=0x2 "
+			 "hObjectNew=0x3 hClass=0x80 status=NV_ERR_INVALID_ARGUMENT");
 	nvidia(0x2b, sizeof(large));
 	give(&large, sizeof(large));
 	large.status = 0x51;
@@ -353,9 +355,10 @@ START_TEST(an_escape_in_another_one_is_that_one)
 	ev.flags = GPU_WRAPPED;
 	give(&in, sizeof(in));
 	take(&in, sizeof(in));
-	ck_assert_str_eq(say("nvidia"), "NV_ESC_RM_MAP_MEMORY: class=map hClient=0x1 hDevice=0x2 "
-					"hMemory=0x3 offset=0x1000 length=8192 flags=0x40 fd_arg=17 "
-					"status=NV_OK");
+	ck_assert_str_eq(say("nvidia"),
+			 "NV_ESC_RM_MAP_MEMORY: class=map hClient=0x1 hDevice=0x2 "
+			 "hMemory=0x3 offset=0x1000 length=8192 flags=0x40 fd_arg=17 "
+			 "status=NV_OK");
 }
 END_TEST
 
@@ -371,7 +374,8 @@ START_TEST(a_modeset_is_its_command)
 	give(in, sizeof(in));
 	ck_assert_str_eq(say("nvidia-modeset"), "NVKMS_IOCTL_FLIP: class=kms size=120");
 	ev.nr = 200;
-	ck_assert_str_eq(say("nvidia-modeset"), "NVKMS command 0xc8: class=unknown request=0xc0106d00");
+	ck_assert_str_eq(say("nvidia-modeset"),
+			 "NVKMS command 0xc8: class=unknown request=0xc0106d00");
 	ev.nr = UINT32_MAX;
 	ck_assert_str_eq(say("nvidia-modeset"), "NVKMS command: class=unknown request=0xc0106d00");
 }

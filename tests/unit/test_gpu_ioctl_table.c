@@ -158,9 +158,20 @@ END_TEST
 START_TEST(fields_have_no_names_that_slices_have_for_something_else)
 {
 	static const char *const reserved[] = {
-		"fd",	  "driver", "class",   "minor",	     "request",	      "ret",
-		"error",  "status", "compat",  "unfinished", "retries",	      "queries_before",
-		"entered_before",   "input_unreadable",
+		"fd",
+		"driver",
+		"class",
+		"minor",
+		"request",
+		"ret",
+		"error",
+		"status",
+		"compat",
+		"unfinished",
+		"retries",
+		"queries_before",
+		"entered_before",
+		"input_unreadable",
 	};
 	struct row row;
 
@@ -170,7 +181,8 @@ START_TEST(fields_have_no_names_that_slices_have_for_something_else)
 		for (size_t i = 0; i < info->n_fields; i++)
 			for (size_t k = 0; k < sizeof(reserved) / sizeof(reserved[0]); k++)
 				ck_assert_msg((info->fields[i].flags & FIELD_STATUS) ||
-						      strcmp(info->fields[i].name, reserved[k]) != 0,
+						      strcmp(info->fields[i].name, reserved[k]) !=
+							      0,
 					      "%s: %s", info->name, reserved[k]);
 	}
 }
@@ -230,12 +242,41 @@ END_TEST
 START_TEST(slots_and_drivers_correspond)
 {
 	static const char *const wanted[] = {
-		"drm",	    "i915",	 "xe",	       "amdgpu",     "radeon",	 "nouveau",
-		"msm",	    "virtio_gpu", "vmwgfx",     "v3d",	     "vc4",	 "panfrost",
-		"panthor",  "lima",	 "etnaviv",    "asahi",	     "powervr",	 "tegra",
-		"qxl",	    "vgem",	 "intel_vpu",  "amdxdna_accel_driver", "rocket", "ethosu",
-		"qaic",	    "habanalabs", "kfd",	       "dma-buf",    "sync_file", "udmabuf",
-		"dma-heap", "nvidia",	 "nvidia-uvm", "nvidia-drm", "nvidia-modeset",
+		"drm",
+		"i915",
+		"xe",
+		"amdgpu",
+		"radeon",
+		"nouveau",
+		"msm",
+		"virtio_gpu",
+		"vmwgfx",
+		"v3d",
+		"vc4",
+		"panfrost",
+		"panthor",
+		"lima",
+		"etnaviv",
+		"asahi",
+		"powervr",
+		"tegra",
+		"qxl",
+		"vgem",
+		"intel_vpu",
+		"amdxdna_accel_driver",
+		"rocket",
+		"ethosu",
+		"qaic",
+		"habanalabs",
+		"kfd",
+		"dma-buf",
+		"sync_file",
+		"udmabuf",
+		"dma-heap",
+		"nvidia",
+		"nvidia-uvm",
+		"nvidia-drm",
+		"nvidia-modeset",
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
