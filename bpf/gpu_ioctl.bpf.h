@@ -12,8 +12,8 @@
 #ifndef GPU_IOCTL_BPF_H
 #define GPU_IOCTL_BPF_H
 
+#include "gpu_device.bpf.h"
 #include "python.bpf.h"
-#include "socket.bpf.h"
 #include "syscall_regs.bpf.h"
 #include "unwind.bpf.h"
 
@@ -28,15 +28,13 @@ const volatile __u32 slot_of_class[N_GPU_CLASSES];
 const volatile __u32 modeset_slot, core_slot;
 
 /* Changed by the daemon while we run. */
-__u32 generation = 1;	   /* what is known of devices from before may have changed */
-__u32 udmabuf_minor = ~0u; /* among the miscellaneous devices */
+__u32 generation = 1; /* what is known of devices from before may have changed */
 
 /* The call of a thread, from its entry to its exit. */
 struct gpu_call {
 	struct gpu_ioctl_event ev;
 	__u64 arg;	  /* where the caller's struct is */
 	__u32 active;	  /* 0: none is under way */
-	__u32 nr;	  /* of the system call, where the exit of another may come first */
 	__u16 status_at;  /* of the driver's result, if it has to be fetched */
 	__u8 n_in, n_out; /* what is wanted of the struct */
 	/* The file of the last call, which is that of the next one nearly always. */
@@ -44,7 +42,6 @@ struct gpu_call {
 	struct file *known_file;
 	struct inode *known_inode;
 	__u32 known_slot; /* of the driver's own ioctls */
-	__u32 pad;
 };
 
 struct {
@@ -54,14 +51,6 @@ struct {
 	__type(value, struct gpu_call);
 } gpu_calls SEC(".maps");
 
-/* Of a major number: enum gpu_class. The daemon's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, GPU_MAX_MAJOR);
-	__type(key, __u32);
-	__type(value, __u8);
-} gpu_majors SEC(".maps");
-
 /* Of a driver's ioctl, slot << 8 | number. The daemon's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -69,26 +58,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct gpu_ioctl_rule);
 } gpu_rules SEC(".maps");
-
-/* Slots by the names of drivers. The daemon's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GPU_MAX_SLOTS);
-	__type(key, char[GPU_DRIVER_NAME]);
-	__type(value, __u32);
-} gpu_drivers SEC(".maps");
-
-/*
- * Devices by their numbers, learnt at their first ioctl. The daemon empties it now
- * and then, since another driver may get the number, and enters those whose driver
- * it knows better.
- */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 512);
-	__type(key, __u32);
-	__type(value, struct gpu_node);
-} gpu_nodes SEC(".maps");
 
 /* For walks; a program may be preempted, and another one come in between. */
 struct gpu_room {
@@ -108,85 +77,6 @@ struct {
 /* A CPU takes at most 10,000 stacks a second, some 1 % of its time. */
 #define GPU_WINDOW_NS	 10000000
 #define GPU_STACKS_LIMIT 100
-
-#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-/* In the module drm, so that there may be no such types in what this kernel tells. */
-struct drm_driver {
-	char *name;
-};
-
-struct drm_device {
-	const struct drm_driver *driver;
-};
-
-struct drm_minor {
-	struct drm_device *dev;
-};
-
-struct drm_file {
-	struct drm_minor *minor;
-};
-
-struct qstr {
-	const unsigned char *name;
-};
-
-struct dentry {
-	struct qstr d_name;
-};
-
-struct path {
-	struct dentry *dentry;
-};
-
-struct file___path {
-	struct path f_path;
-};
-
-struct super_block {
-	unsigned long s_magic;
-};
-
-struct inode___super {
-	struct super_block *i_sb;
-};
-
-struct mm_struct___size {
-	unsigned long task_size; /* of the address space */
-};
-
-struct seq_file;
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
-
-struct bpf_iter__task {
-	struct bpf_iter_meta *meta;
-	struct task_struct *task;
-};
-
-#pragma clang attribute pop
-
-/* include/uapi/asm-generic/ioctl.h, the same on x86 and arm64. */
-#define GPU_IOC_NR(request)   ((request)&0xff)
-#define GPU_IOC_TYPE(request) ((request) >> 8 & 0xff)
-#define GPU_IOC_SIZE(request) ((request) >> 16 & 0x3fff)
-#define GPU_IOC_WRITE	      (1u << 30)
-#define GPU_IOC_READ	      (2u << 30)
-
-#define DMA_BUF_MAGIC	      0x444d4142 /* include/uapi/linux/magic.h */
-#define DRM_FIRST_OF_DRIVER   0x40
-#define DRM_LAST_OF_DRIVER    0x9f
-#define NVIDIA_MODESET_MINOR  254
-#define NVIDIA_XFER_CMD	      0xd3
-#define UVM_INITIALIZE	      0x30000001 /* and UVM_DEINITIALIZE: the only large ones */
-#define UVM_SMALL_NUMBERS     0x800
-#define ERESTARTSYS	      512
-#define ERESTART_RESTARTBLOCK 516
-#define EINTR		      4
-#define EAGAIN		      11
 
 /*
  * The ioctl that the running thread is in, or NULL: for whatever happens inside,
@@ -215,116 +105,7 @@ static __always_inline void count_lost(void)
 		__sync_fetch_and_add(&s->n_lost, 1);
 }
 
-/* ---- which file is it? ---- */
-
-static __always_inline __u8 class_of_rdev(__u32 rdev)
-{
-	__u32 major = rdev >> 20;
-	__u8 *class = bpf_map_lookup_elem(&gpu_majors, &major);
-
-	if (!class)
-		return GPU_NONE;
-	if (*class != GPU_MISC)
-		return *class;
-	return (rdev & 0xfffff) == udmabuf_minor ? GPU_UDMABUF : GPU_NONE;
-}
-
-static __always_inline bool is_sync_file(struct file *file)
-{
-	const unsigned char *name =
-		BPF_CORE_READ((struct file___path *)file, f_path.dentry, d_name.name);
-	char text[10] = {};
-
-	bpf_probe_read_kernel(text, sizeof(text), name);
-	return *(__u64 *)text == *(__u64 *)"sync_fil" && text[8] == 'e' && !text[9];
-}
-
-/*
- * The first question, which needs no look at the file: could it be one of ours? All
- * have a letter of their own but those of UVM, which are small numbers, or two larger
- * ones. It spares most other ioctls all that follows; of ours it leaves out what is
- * none of their drivers', as when a program asks whether it writes to a terminal.
- */
-static __always_inline bool may_be_ours(__u32 request)
-{
-	switch (GPU_IOC_TYPE(request)) {
-	case 'd': /* DRM */
-	case 'K': /* KFD */
-	case 'F': /* NVIDIA */
-	case 'm': /* its modesetting */
-	case 'H': /* DMA heaps */
-	case 'u': /* udmabuf */
-	case 'b': /* DMA buffers */
-	case '>': /* sync files */
-		return true;
-	default:
-		return request < UVM_SMALL_NUMBERS || request - UVM_INITIALIZE < 2;
-	}
-}
-
-/* Files without a device. */
-static __always_inline __u8 class_of_plain(struct file *file, struct inode *inode, __u32 request)
-{
-	switch (GPU_IOC_TYPE(request)) {
-	case 'b':
-		return BPF_CORE_READ((struct inode___super *)inode, i_sb, s_magic) == DMA_BUF_MAGIC
-			       ? GPU_DMA_BUF
-			       : GPU_NONE;
-	case '>':
-		return is_sync_file(file) ? GPU_SYNC_FILE : GPU_NONE;
-	default:
-		return GPU_NONE;
-	}
-}
-
-static __always_inline __u8 class_of_file(struct file *file, struct inode *inode, __u32 request,
-					  __u32 *ret_rdev)
-{
-	*ret_rdev = 0;
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFCHR)
-		return class_of_plain(file, inode, request);
-	*ret_rdev = BPF_CORE_READ(inode, i_rdev);
-	return class_of_rdev(*ret_rdev);
-}
-
-/* ---- which driver, and what does it ask? ---- */
-
-static __noinline int learn_node(struct gpu_ioctl_event *ev)
-{
-	struct gpu_node node = {};
-	struct drm_file *file;
-	__u32 *slot, rdev;
-
-	if (!ev)
-		return 0;
-	file = (struct drm_file *)ev->file;
-	rdev = ev->rdev;
-	if (bpf_core_field_exists(file->minor) && bpf_core_type_exists(struct drm_driver) && file)
-		bpf_probe_read_kernel_str(node.driver, sizeof(node.driver),
-					  BPF_CORE_READ(file, minor, dev, driver, name));
-	slot = bpf_map_lookup_elem(&gpu_drivers, node.driver);
-	if (slot)
-		node.slot = *slot;
-	/* Not over what the daemon knows. */
-	bpf_map_update_elem(&gpu_nodes, &rdev, &node, BPF_NOEXIST);
-	return 0;
-}
-
-/* The name goes into the record; returned is the slot, 0: not known. */
-static __always_inline __u32 drm_driver(struct gpu_ioctl_event *ev)
-{
-	__u32 rdev = ev->rdev;
-	struct gpu_node *node = bpf_map_lookup_elem(&gpu_nodes, &rdev);
-
-	if (!node) {
-		learn_node(ev);
-		node = bpf_map_lookup_elem(&gpu_nodes, &rdev);
-		if (!node)
-			return 0;
-	}
-	__builtin_memcpy(ev->driver, node->driver, sizeof(ev->driver));
-	return node->slot;
-}
+/* ---- what does it ask? ---- */
 
 /* NVIDIA's: the number of an escape; around large ones there is another. */
 static __always_inline __u32 nvidia_slot(struct gpu_call *call, bool readable)
@@ -464,7 +245,7 @@ static __always_inline struct gpu_call *begin(struct task_struct *task, struct f
 }
 
 /* `current`: `task` is, so its memory can be read. */
-static __always_inline int ioctl_enter(struct task_struct *task, bool current, __u32 nr, __u32 fd,
+static __always_inline int ioctl_enter(struct task_struct *task, bool current, __u32 fd,
 				       __u32 request, __u64 arg, __u8 flags)
 {
 	struct gpu_ioctl_event *ev;
@@ -479,7 +260,6 @@ static __always_inline int ioctl_enter(struct task_struct *task, bool current, _
 	call = begin(task, file, request);
 	if (!call)
 		return 0;
-	call->nr = nr;
 	call->arg = arg;
 	call->status_at = 0;
 	call->n_in = call->n_out = 0;
@@ -672,7 +452,7 @@ struct tp_sys_exit {
 SEC("tp/syscalls/sys_enter_ioctl")
 int on_ioctl_enter(struct tp_sys_enter *ctx)
 {
-	return ioctl_enter(bpf_get_current_task_btf(), true, ioctl_nr, ctx->args[0], ctx->args[1],
+	return ioctl_enter(bpf_get_current_task_btf(), true, ctx->args[0], ctx->args[1],
 			   ctx->args[2], 0);
 }
 
@@ -703,7 +483,7 @@ static __always_inline int enter_by_regs(struct task_struct *task, bool current,
 		args.a[1] = (__u32)x->cx;
 		args.a[2] = (__u32)x->dx;
 	}
-	return ioctl_enter(task, current, nr, args.a[0], args.a[1], args.a[2], flags);
+	return ioctl_enter(task, current, args.a[0], args.a[1], args.a[2], flags);
 }
 
 SEC("tp_btf/sys_enter")
@@ -724,93 +504,6 @@ int BPF_PROG(on_any_exit, struct pt_regs *regs, long ret)
 	if (nr != compat_ioctl_nr && (nr != ioctl_nr || only_compat))
 		return 0;
 	return ioctl_exit(ctx, ret);
-}
-
-/* ---- all threads at once ---- */
-
-/*
- * Run once by the daemon, when the programs are attached: ioctls that have been
- * entered before, of threads that sleep in them. They begin now.
- */
-SEC("iter/task")
-int entered_before(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct gpu_call *call;
-	struct pt_regs *regs;
-	__u64 enter_ns;
-
-	if (!task || (task->flags & PF_KTHREAD) || !task->__state ||
-	    bpf_task_storage_get(&gpu_calls, task, 0, 0)) /* it has made calls since */
-		return 0;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	enter_by_regs(task, false, regs, syscall_nr(regs), GPU_ENTERED_BEFORE);
-
-	/* Awake by now? Then its exit may have come too soon to find what we left for it. */
-	call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
-	if (!call)
-		return 0;
-	enter_ns = call->ev.enter_ns;
-	barrier();
-	if (!task->__state && call->ev.enter_ns == enter_ns)
-		call->active = 0;
-	return 0;
-}
-
-/* Read by the daemon: a head of a record for each process of a 32-bit program. */
-SEC("iter/task")
-int compat_processes(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct event_hdr hdr = { .size = sizeof(hdr) };
-	struct mm_struct___size *mm;
-
-	if (!task || task->pid != task->tgid)
-		return 0;
-	mm = (void *)task->mm;
-	if (mm && BPF_CORE_READ(mm, task_size) <= 1ull << 32)
-		bpf_seq_write(ctx->meta->seq, &hdr, sizeof(hdr));
-	return 0;
-}
-
-/* Of unfinished(), which one program at a time reads. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct gpu_ioctl_event);
-} gpu_unfinished SEC(".maps");
-
-/* Read by the daemon: a record of every ioctl that has not returned. */
-SEC("iter/task")
-int unfinished(struct bpf_iter__task *ctx)
-{
-	struct task_struct *task = ctx->task;
-	struct gpu_ioctl_event *ev;
-	struct gpu_call *call;
-	__u32 zero = 0, size;
-
-	ev = bpf_map_lookup_elem(&gpu_unfinished, &zero);
-	if (!task || !ev)
-		return 0;
-	call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
-	if (!call || !call->active)
-		return 0;
-	bpf_probe_read_kernel(ev, sizeof(*ev), &call->ev);
-	barrier();
-	/* Its thread runs: the call may have ended and another begun meanwhile. */
-	if (!call->active || call->ev.enter_ns != ev->enter_ns)
-		return 0;
-	ev->n_out = 0;
-	size = GPU_IOCTL_SIZE(ev->n_in, 0);
-	if (size > sizeof(*ev))
-		return 0;
-	event_fill(&ev->hdr, GPU_IOCTL_UNFINISHED, 0, size, 0);
-	ev->hdr.tgid = task->tgid;
-	ev->hdr.tid = task->pid;
-	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
-	bpf_seq_write(ctx->meta->seq, ev, size);
-	return 0;
 }
 
 #endif

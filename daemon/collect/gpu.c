@@ -22,6 +22,7 @@
 #include "gpu_devices.h"
 #include "gpu_encode.h"
 #include "gpu_ioctl_table.h"
+#include "gpu_rules.h"
 #include "log.h"
 #include "tracefs.h"
 #include "walks.h"
@@ -48,86 +49,6 @@ static void gpu_stop(void *state)
 	gpu_bpf__destroy(g->skel);
 	walks_end(&g->walks);
 	free(g);
-}
-
-/* ---- tables of the kernel's half ---- */
-
-/* UVM's only numbers beyond a byte get the last two of its slot. */
-static uint32_t rule_key(unsigned slot, uint32_t nr)
-{
-	if (nr == 0x30000001 || nr == 0x30000002)
-		nr = nr - 0x30000001 + GPU_IOCTLS_OF_SLOT - 2;
-	return nr < GPU_IOCTLS_OF_SLOT ? slot * GPU_IOCTLS_OF_SLOT + nr : 0;
-}
-
-/* What of a struct has to be fetched by itself, beyond what is kept of all. */
-static uint16_t status_at(const struct gpu_ioctl_info *info)
-{
-	for (unsigned i = 0; i < info->n_fields; i++)
-		if ((info->fields[i].flags & FIELD_STATUS) &&
-		    info->fields[i].offset + 4u > GPU_IOCTL_MAX_DATA)
-			return info->fields[i].offset;
-	return 0;
-}
-
-/* How much of the struct has something to show, on the way in or out. */
-static uint8_t of_interest(const struct gpu_ioctl_info *info, uint8_t not_these)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < info->n_fields; i++) {
-		const struct gpu_ioctl_field *f = &info->fields[i];
-		unsigned end = f->offset + f->bytes;
-
-		if (!(f->flags & not_these) && end <= GPU_IOCTL_MAX_DATA && end > n)
-			n = end;
-	}
-	return (uint8_t)n;
-}
-
-/* Of several rows with one number, what all of them need. */
-static void add_row(struct gpu_ioctl_rule *rule, const struct gpu_ioctl_info *row, bool has_size)
-{
-	uint8_t n_in = of_interest(row, FIELD_OUT | FIELD_STATUS);
-	uint8_t n_out = of_interest(row, FIELD_IN);
-
-	rule->ioctl_class = row->ioctl_class;
-	rule->n_in = n_in > rule->n_in ? n_in : rule->n_in;
-	rule->n_out = n_out > rule->n_out ? n_out : rule->n_out;
-	if (has_size)
-		rule->size = row->size;
-	if (!rule->status_at)
-		rule->status_at = status_at(row);
-}
-
-static int write_rules(struct gpu *g)
-{
-	int rules = bpf_map__fd(g->skel->maps.gpu_rules);
-	int drivers = bpf_map__fd(g->skel->maps.gpu_drivers);
-	const char *name;
-
-	for (uint32_t slot = 1; (name = gpu_ioctl_driver(slot)); slot++) {
-		bool has_sizes = strcmp(name, "nvidia-uvm") == 0;
-		char key[GPU_DRIVER_NAME] = "";
-		const struct gpu_ioctl_info *row;
-		size_t n = 0;
-
-		strncpy(key, name, sizeof(key) - 1);
-		if (bpf_map_update_elem(drivers, key, &slot, BPF_ANY) < 0)
-			return -errno;
-		row = gpu_ioctl_rows(slot, &n);
-		for (size_t i = 0; i < n; i++) {
-			uint32_t at = rule_key(slot, row[i].nr);
-			struct gpu_ioctl_rule rule = { 0 };
-
-			if (at == 0 || bpf_map_lookup_elem(rules, &at, &rule) < 0)
-				continue;
-			add_row(&rule, &row[i], has_sizes);
-			if (bpf_map_update_elem(rules, &at, &rule, BPF_ANY) < 0)
-				return -errno;
-		}
-	}
-	return 0;
 }
 
 static void set_slots(struct gpu_bpf *skel)
@@ -340,7 +261,8 @@ static int try_start(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
 	if (r == 0)
 		r = bpf_ring_open(g->skel->obj, &g->ring);
 	if (r == 0)
-		r = write_rules(g);
+		r = gpu_rules_write(bpf_map__fd(g->skel->maps.gpu_rules),
+				    bpf_map__fd(g->skel->maps.gpu_drivers));
 	if (r < 0)
 		return r;
 	memset(g->majors, 0, sizeof(g->majors));
