@@ -446,6 +446,13 @@ START_TEST(slices_of_other_categories_are_not_counted)
 }
 END_TEST
 
+START_TEST(ioctls_of_gpus_are_not_counted_as_system_calls)
+{
+	t.begin_a->interned_data->event_categories[0]->name = "gpu";
+	assert_found(&t, CHECK_LEDGER_WRITTEN);
+}
+END_TEST
+
 /* Switches that the recorder adds are no events of the kernel's. */
 static void infer_switches(int64_t n)
 {
