@@ -606,6 +606,7 @@ int main(void)
 		switches_that_are_not_in_the_file,
 		slices_that_are_not_in_the_file,
 		slices_of_other_categories_are_not_counted,
+		ioctls_of_gpus_are_not_counted_as_system_calls,
 		switches_that_were_inferred_may_exceed_the_account,
 		more_switches_than_written_and_inferred,
 		where_switches_are_inferred_the_last_one_proves_nothing,
