@@ -5,8 +5,10 @@
  * Feeds daemon/collect/gpu.c. One object and one ring, so that what an ioctl
  * has queued is told before the ioctl itself, which is told as it returns.
  * Included in this order: later parts look at the call under way of earlier ones.
+ *
+ * The band of common.bpf.h is that of small records. One with a copied stack may
+ * jump over it; a wider one would have a flood of ioctls ask for thousands of wakeups.
  */
-#define WAKEUP_BAND 65536 /* a record with a copied stack is that long */
 #include "common.bpf.h"
 #include "gpu_events.h"
 

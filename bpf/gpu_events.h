@@ -37,6 +37,15 @@ enum gpu_class {
 	N_GPU_CLASSES
 };
 
+/* The kernel's functions for ioctl(), of 64-bit and of 32-bit programs. */
+#if defined(__TARGET_ARCH_x86) || defined(__x86_64__)
+#define GPU_IOCTL_FUNCTION	  "__x64_sys_ioctl"
+#define GPU_COMPAT_IOCTL_FUNCTION "__ia32_compat_sys_ioctl"
+#else
+#define GPU_IOCTL_FUNCTION	  "__arm64_sys_ioctl"
+#define GPU_COMPAT_IOCTL_FUNCTION "__arm64_compat_sys_ioctl"
+#endif
+
 #define GPU_MAX_MAJOR	   512 /* the kernel hands out none above 511 by itself */
 #define GPU_DRIVER_NAME	   24
 #define GPU_IOCTL_MAX_DATA 96 /* bytes that are kept of a struct, each way */

@@ -3,9 +3,10 @@
  * gpu_ioctl.bpf.h - ioctls on GPU devices and on the files that buffers and
  * fences are shared by. A part of gpu.bpf.c.
  *
- * The tracepoints of this one system call, so that no other one pays for it. Those
- * of all calls only where these cannot be had, or while there are 32-bit programs:
- * theirs have no tracepoints of their own. What is known on the way in waits in the
+ * The kernel's function for this one system call is watched, so that no other one
+ * pays for it; where functions cannot be, its tracepoints. Those of all calls only
+ * where these cannot be had either, or while there are 32-bit programs, which have no
+ * tracepoints of their own. What is known on the way in waits in the
  * thread's own storage, which is the record by then: on the way out it is copied into
  * the ring as it is.
  */
@@ -435,6 +436,53 @@ static __always_inline int ioctl_exit(void *ctx, __s64 ret)
 	return 0;
 }
 
+static __always_inline void read_ioctl_args(struct pt_regs *regs, struct args *args, bool compat)
+{
+	struct pt_regs___x86_user *x = (void *)regs;
+
+	read_args(regs, args);
+	if (!compat || !bpf_core_field_exists(x->orig_ax))
+		return;
+	args->a[0] = x->bx;
+	args->a[1] = (__u32)x->cx;
+	args->a[2] = (__u32)x->dx;
+}
+
+/* ---- the functions of ioctl() ---- */
+
+static __always_inline int enter_function(struct pt_regs *regs, bool compat)
+{
+	struct args args;
+
+	read_ioctl_args(regs, &args, compat);
+	return ioctl_enter(bpf_get_current_task_btf(), true, args.a[0], args.a[1], args.a[2],
+			   compat ? GPU_COMPAT : 0);
+}
+
+SEC("fentry/" GPU_IOCTL_FUNCTION)
+int BPF_PROG(on_function_enter, struct pt_regs *regs)
+{
+	return enter_function(regs, false);
+}
+
+SEC("fexit/" GPU_IOCTL_FUNCTION)
+int BPF_PROG(on_function_exit, struct pt_regs *regs, long ret)
+{
+	return ioctl_exit(ctx, ret);
+}
+
+SEC("fentry/" GPU_COMPAT_IOCTL_FUNCTION)
+int BPF_PROG(on_compat_function_enter, struct pt_regs *regs)
+{
+	return enter_function(regs, true);
+}
+
+SEC("fexit/" GPU_COMPAT_IOCTL_FUNCTION)
+int BPF_PROG(on_compat_function_exit, struct pt_regs *regs, long ret)
+{
+	return ioctl_exit(ctx, ret);
+}
+
 /* ---- the tracepoints of ioctl() ---- */
 
 struct tp_sys_enter {
@@ -467,7 +515,6 @@ int on_ioctl_exit(struct tp_sys_exit *ctx)
 static __always_inline int enter_by_regs(struct task_struct *task, bool current,
 					 struct pt_regs *regs, __u32 nr, __u8 flags)
 {
-	struct pt_regs___x86_user *x = (void *)regs;
 	struct args args;
 
 	if (is_compat(task)) {
@@ -477,12 +524,7 @@ static __always_inline int enter_by_regs(struct task_struct *task, bool current,
 	} else if (nr != ioctl_nr) {
 		return 0;
 	}
-	read_args(regs, &args);
-	if ((flags & GPU_COMPAT) && bpf_core_field_exists(x->orig_ax)) {
-		args.a[0] = x->bx;
-		args.a[1] = (__u32)x->cx;
-		args.a[2] = (__u32)x->dx;
-	}
+	read_ioctl_args(regs, &args, flags & GPU_COMPAT);
 	return ioctl_enter(task, current, args.a[0], args.a[1], args.a[2], flags);
 }
 

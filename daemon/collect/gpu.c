@@ -29,15 +29,32 @@
 
 #define COMPAT_IOCTL_NR 54 /* of 32-bit programs, on x86 and on Arm */
 
+/* What is watched. */
+enum where {
+	AT_FUNCTION,	/* the kernel's own for ioctl() */
+	AT_TRACEPOINTS, /* those of ioctl() */
+	AT_ALL_CALLS,	/* the tracepoints of all system calls */
+};
+
 struct gpu {
 	struct gpu_bpf *skel;
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
-	bool own_tracepoints;	       /* those of ioctl() alone */
+	enum where where;
+	bool compat_function;	       /* that there is one */
 	bool compat_failed;	       /* 32-bit programs cannot be watched */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
 };
+
+static void unload(struct gpu *g)
+{
+	bpf_ring_free(g->ring);
+	g->ring = NULL;
+	gpu_bpf__destroy(g->skel);
+	g->skel = NULL;
+	walks_end(&g->walks);
+}
 
 static void gpu_stop(void *state)
 {
@@ -45,9 +62,7 @@ static void gpu_stop(void *state)
 
 	if (!g)
 		return;
-	bpf_ring_free(g->ring);
-	gpu_bpf__destroy(g->skel);
-	walks_end(&g->walks);
+	unload(g);
 	free(g);
 }
 
@@ -127,12 +142,21 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 {
 	struct gpu_bpf *skel = g->skel;
 
-	bpf_program__set_autoload(skel->progs.on_ioctl_enter, g->own_tracepoints);
-	bpf_program__set_autoload(skel->progs.on_ioctl_exit, g->own_tracepoints);
+	bool function = g->where == AT_FUNCTION, compat = function && g->compat_function;
+	bool tracepoints = g->where == AT_TRACEPOINTS;
+
+	bpf_program__set_autoload(skel->progs.on_function_enter, function);
+	bpf_program__set_autoload(skel->progs.on_function_exit, function);
+	bpf_program__set_autoload(skel->progs.on_compat_function_enter, compat);
+	bpf_program__set_autoload(skel->progs.on_compat_function_exit, compat);
+	bpf_program__set_autoload(skel->progs.on_ioctl_enter, tracepoints);
+	bpf_program__set_autoload(skel->progs.on_ioctl_exit, tracepoints);
+	bpf_program__set_autoload(skel->progs.on_any_enter, !function);
+	bpf_program__set_autoload(skel->progs.on_any_exit, !function);
 	bpf_program__set_autoload(skel->progs.entered_before, with_iterators);
 	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
-	bpf_program__set_autoload(skel->progs.compat_processes, with_iterators);
-	skel->rodata->only_compat = g->own_tracepoints;
+	bpf_program__set_autoload(skel->progs.compat_processes, with_iterators && tracepoints);
+	skel->rodata->only_compat = tracepoints;
 }
 
 /* Without the iterators, ioctls that go on at the start or at the end of a session are not shown.
@@ -186,13 +210,42 @@ static int attach_tracepoint(struct bpf_program *prog, const char *name, struct 
 	return r;
 }
 
-/* The way out first, as below. */
+static int attach_one(struct bpf_program *prog, struct bpf_link **ret)
+{
+	*ret = bpf_program__attach(prog);
+	return *ret ? 0 : -errno;
+}
+
+static int attach_to_functions(struct gpu *g)
+{
+	struct gpu_bpf *skel = g->skel;
+	int r = attach_one(skel->progs.on_function_exit, &skel->links.on_function_exit);
+
+	if (r == 0)
+		r = attach_one(skel->progs.on_function_enter, &skel->links.on_function_enter);
+	if (r < 0 || !g->compat_function)
+		return r;
+	r = attach_one(skel->progs.on_compat_function_exit, &skel->links.on_compat_function_exit);
+	return r < 0 ? r
+		     : attach_one(skel->progs.on_compat_function_enter,
+				  &skel->links.on_compat_function_enter);
+}
+
+static int attach_to_tracepoints(struct gpu_bpf *skel)
+{
+	int r = attach_tracepoint(skel->progs.on_ioctl_exit, "sys_exit_ioctl",
+				  &skel->links.on_ioctl_exit);
+
+	return r < 0 ? r
+		     : attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
+					 &skel->links.on_ioctl_enter);
+}
+
 static int attach_to_all_calls(struct gpu_bpf *skel)
 {
-	skel->links.on_any_exit = bpf_program__attach(skel->progs.on_any_exit);
-	if (skel->links.on_any_exit)
-		skel->links.on_any_enter = bpf_program__attach(skel->progs.on_any_enter);
-	return skel->links.on_any_enter ? 0 : -errno;
+	int r = attach_one(skel->progs.on_any_exit, &skel->links.on_any_exit);
+
+	return r < 0 ? r : attach_one(skel->progs.on_any_enter, &skel->links.on_any_enter);
 }
 
 /* The bpf_iter_fn that counts. */
@@ -227,33 +280,45 @@ static int attach(struct gpu *g)
 	struct gpu_bpf *skel = g->skel;
 	int r;
 
-	if (g->own_tracepoints) {
-		r = attach_tracepoint(skel->progs.on_ioctl_exit, "sys_exit_ioctl",
-				      &skel->links.on_ioctl_exit);
-		if (r == 0)
-			r = attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
-					      &skel->links.on_ioctl_enter);
-	} else {
+	if (g->where == AT_FUNCTION)
+		r = attach_to_functions(g);
+	else if (g->where == AT_TRACEPOINTS)
+		r = attach_to_tracepoints(skel);
+	else
 		r = attach_to_all_calls(skel);
-	}
 	if (r < 0 || !bpf_program__autoload(skel->progs.unfinished))
 		return r;
 	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
 	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
-	skel->links.compat_processes = bpf_program__attach(skel->progs.compat_processes);
+	if (bpf_program__autoload(skel->progs.compat_processes))
+		skel->links.compat_processes = bpf_program__attach(skel->progs.compat_processes);
 	look_for_compat(g);
 	if (skel->links.entered_before)
 		(void)bpf_iter_run(skel->links.entered_before, NULL, NULL); /* as good as it gets */
 	return 0;
 }
 
-/* With the tracepoints of ioctl() alone, or of all calls. */
-static int try_start(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
+/* The cheapest that this kernel can, as far as it can be told beforehand. */
+static enum where choose_where(struct gpu *g)
 {
-	int r;
+	int r = bpf_can_attach_to(GPU_IOCTL_FUNCTION);
+	uint64_t id;
 
-	g->own_tracepoints = own_tracepoints;
-	r = open_and_load(g, true, why);
+	g->compat_function = r == 0 && bpf_can_attach_to(GPU_COMPAT_IOCTL_FUNCTION) == 0;
+	if (r == 0)
+		return AT_FUNCTION;
+	log_debug("gpu: the function of ioctl cannot be watched: %s", strerror(-r));
+	r = tracefs_event_id("syscalls", "sys_enter_ioctl", &id);
+	if (r == 0)
+		return AT_TRACEPOINTS;
+	log_info("gpu: tracepoints of all system calls: those of ioctl alone: %s", strerror(-r));
+	return AT_ALL_CALLS;
+}
+
+static int try_start(struct gpu *g, char why[WHY_LEN])
+{
+	int r = open_and_load(g, true, why);
+
 	if (r < 0 && r != -ENOTSUP)
 		r = open_and_load(g, false, why);
 	if (r == 0)
@@ -274,17 +339,18 @@ static int try_start(struct gpu *g, bool own_tracepoints, char why[WHY_LEN])
 static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
-	uint64_t id;
 	int r;
 
 	if (!g)
 		return -ENOMEM;
 	g->env = *env;
-	r = tracefs_event_id("syscalls", "sys_enter_ioctl", &id);
-	if (r < 0)
-		log_info("gpu: tracepoints of all system calls: those of ioctl alone: %s",
-			 strerror(-r));
-	r = try_start(g, r == 0, why);
+	g->where = choose_where(g);
+	r = try_start(g, why);
+	while (r < 0 && r != -ENOTSUP && g->where < AT_ALL_CALLS) {
+		unload(g);
+		g->where++;
+		r = try_start(g, why);
+	}
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
 	if (r < 0) {
