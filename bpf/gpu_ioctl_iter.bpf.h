@@ -88,13 +88,17 @@ int unfinished(struct bpf_iter__task *ctx)
 	struct task_struct *task = ctx->task;
 	struct gpu_ioctl_event *ev;
 	struct gpu_call *call;
-	__u32 zero = 0, size;
+	__u32 zero = 0, size, nr;
 
 	ev = bpf_map_lookup_elem(&gpu_unfinished, &zero);
 	if (!task || !ev)
 		return 0;
 	call = bpf_task_storage_get(&gpu_calls, task, 0, 0);
 	if (!call || !call->active)
+		return 0;
+	/* The return of one that was entered before us may not be seen. */
+	nr = syscall_nr((struct pt_regs *)bpf_task_pt_regs(task));
+	if (nr != ioctl_nr && nr != compat_ioctl_nr)
 		return 0;
 	bpf_probe_read_kernel(ev, sizeof(*ev), &call->ev);
 	barrier();

@@ -141,7 +141,6 @@ static void refresh_nodes(struct gpu *g)
 static void choose_programs(struct gpu *g, bool with_iterators)
 {
 	struct gpu_bpf *skel = g->skel;
-
 	bool function = g->where == AT_FUNCTION, compat = function && g->compat_function;
 	bool tracepoints = g->where == AT_TRACEPOINTS;
 
@@ -159,8 +158,7 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 	skel->rodata->only_compat = tracepoints;
 }
 
-/* Without the iterators, ioctls that go on at the start or at the end of a session are not shown.
- */
+/* Without the iterators, ioctls that go on when a session starts or ends are not shown. */
 static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
@@ -266,9 +264,10 @@ static void look_for_compat(struct gpu *g)
 	    bpf_iter_run(skel->links.compat_processes, count, &n) < 0 || n == 0)
 		return;
 	g->compat_failed = attach_to_all_calls(skel) < 0;
-	log_info("gpu: there are 32-bit programs: %s", g->compat_failed
-							       ? "their ioctls are not shown"
-							       : "all system calls are looked at");
+	if (g->compat_failed)
+		log_warn("gpu: there are 32-bit programs, whose ioctls are not shown");
+	else
+		log_info("gpu: there are 32-bit programs: all system calls are looked at");
 }
 
 /*
