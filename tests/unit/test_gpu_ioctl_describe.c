@@ -551,7 +551,7 @@ START_TEST(a_program_cannot_make_up_many_names)
 		ev.gpu_class = 1 + (unsigned)rand() % (N_GPU_CLASSES - 1);
 		ev.request = (uint32_t)rand() * 2 + (uint32_t)rand() % 2;
 		if (rand() % 2) /* of a form that is known */
-			ev.request = _IOC(3, "dKFmHub>"[rand() % 8], rand() % 256, rand() % 128);
+			ev.request = _IOC(3u, "dKFmHub>"[rand() % 8], rand() % 256, rand() % 128);
 		ev.nr = rand() % 2 ? ev.request : ev.request & 0xff;
 		gpu_ioctl_describe(&ev, "x", &d);
 		while (k < n && strcmp(names[k], d.name) != 0)
