@@ -25,5 +25,6 @@ static __always_inline bool is_own(__u32 tgid)
 
 #include "gpu_ioctl.bpf.h"
 #include "gpu_ioctl_iter.bpf.h"
+#include "gpu_points.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
