@@ -138,6 +138,12 @@ uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint
 			   uint32_t tid);
 uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
 				bool in_kernel);
+/* Its id is the pid itself. */
+uint64_t trace_intern_graphics_context(struct trace_writer *w, enum trace_sequence seq,
+				       uint32_t pid);
+/* A queue or stage of a GPU; of one name there is one. */
+uint64_t trace_intern_gpu_specification(struct trace_writer *w, enum trace_sequence seq,
+					const char *name, int category);
 
 /*
  * The locations of frames that are in the trace as far as it has been handed
@@ -196,6 +202,9 @@ struct trace_event {
 	uint64_t flow_id;	/* or 0; or instead several: */
 	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
 	size_t n_flow_ids, n_end_flow_ids;
+	/* GPU jobs (trace_gpu.h) that this has submitted, and that it has waited for. */
+	const uint64_t *stages, *waited_stages;
+	size_t n_stages, n_waited_stages;
 };
 
 /*

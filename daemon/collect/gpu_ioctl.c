@@ -145,6 +145,10 @@ static int write_slice(struct gpu_ioctls *g, const struct waiting *w, uint64_t c
 		.n_flow_ids = w->links.n_starts,
 		.end_flow_ids = w->links.ends,
 		.n_end_flow_ids = w->links.n_ends,
+		.stages = w->links.submits,
+		.n_stages = w->links.n_submits,
+		.waited_stages = w->links.waited,
+		.n_waited_stages = w->links.n_waited,
 	};
 	struct trace_arg *arg;
 

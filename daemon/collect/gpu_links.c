@@ -69,6 +69,10 @@ void gpu_links_add(struct gpu_links *links, uint32_t tid, uint64_t enter_ns, enu
 		set->starts[set->n_starts++] = flow_id;
 	else if (kind == GPU_LINK_ENDS && set->n_ends < GPU_MAX_LINKS)
 		set->ends[set->n_ends++] = flow_id;
+	else if (kind == GPU_LINK_SUBMITS && set->n_submits < GPU_MAX_LINKS)
+		set->submits[set->n_submits++] = flow_id;
+	else if (kind == GPU_LINK_WAITED && set->n_waited < GPU_MAX_LINKS)
+		set->waited[set->n_waited++] = flow_id;
 }
 
 void gpu_links_take(struct gpu_links *links, uint32_t tid, uint64_t enter_ns,
@@ -76,7 +80,7 @@ void gpu_links_take(struct gpu_links *links, uint32_t tid, uint64_t enter_ns,
 {
 	struct open_ioctl *o = place_of(links, tid);
 
-	ret->n_starts = ret->n_ends = 0;
+	ret->n_starts = ret->n_ends = ret->n_submits = ret->n_waited = 0;
 	if (!tid || o->tid != tid)
 		return;
 	if (o->enter_ns == enter_ns)

@@ -21,11 +21,14 @@ struct gpu_links;
 enum gpu_link {
 	GPU_LINK_STARTS, /* the ioctl caused it: a job that it has queued */
 	GPU_LINK_ENDS,	 /* it ends in the ioctl: what a wait has waited for */
+	GPU_LINK_SUBMITS, /* a job's own id: to where the GPU works on it */
+	GPU_LINK_WAITED,  /* likewise: from there */
 };
 
 struct gpu_link_set {
 	uint64_t starts[GPU_MAX_LINKS], ends[GPU_MAX_LINKS];
-	size_t n_starts, n_ends;
+	uint64_t submits[GPU_MAX_LINKS], waited[GPU_MAX_LINKS];
+	size_t n_starts, n_ends, n_submits, n_waited;
 };
 
 int gpu_links_new(struct gpu_links **ret);

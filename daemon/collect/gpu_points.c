@@ -211,7 +211,7 @@ static int attach_one(struct gpu_points *p, unsigned i)
 		return r == -ENOENT ? 0 : r;
 	if (!gpu_point_layout((enum gpu_point)i, format, &layout)) {
 		p->useless[i] = true;
-		log_warning("gpu: tracepoint %s:%s is not as we know it", points[i].system,
+		log_warn("gpu: tracepoint %s:%s is not as we know it", points[i].system,
 			    points[i].name);
 		return 0;
 	}
@@ -224,7 +224,8 @@ int gpu_points_attach(struct gpu_points *p)
 {
 	int result = 0, r;
 
-	for (unsigned i = 0; i < N_GPU_POINTS; i++) {
+	/* The end of a thing before its beginning: what is seen to begin is seen to end. */
+	for (unsigned i = N_GPU_POINTS; i-- > 0;) {
 		if (p->links[i] || p->useless[i])
 			continue;
 		r = attach_one(p, i);
