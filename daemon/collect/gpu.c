@@ -2,7 +2,8 @@
 /*
  * gpu.c - what threads ask of GPU drivers, and what comes of it.
  *
- * BPF side: bpf/gpu.bpf.c. Ioctls become slices in gpu_ioctl.c.
+ * BPF side: bpf/gpu.bpf.c. Ioctls become slices in gpu_ioctl.c, what comes of them
+ * in gpu_work.c.
  */
 #include <asm/unistd.h>
 #include <bpf/bpf.h>
@@ -22,7 +23,9 @@
 #include "gpu_devices.h"
 #include "gpu_encode.h"
 #include "gpu_ioctl_table.h"
+#include "gpu_points.h"
 #include "gpu_rules.h"
+#include "gpu_work.h"
 #include "log.h"
 #include "tracefs.h"
 #include "walks.h"
@@ -44,6 +47,8 @@ struct gpu {
 	enum where where;
 	bool compat_function;	       /* that there is one */
 	bool compat_failed;	       /* 32-bit programs cannot be watched */
+	struct gpu_points *points;
+	uint32_t n_module_loads;       /* that have been looked after */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
 };
 
@@ -62,6 +67,7 @@ static void gpu_stop(void *state)
 
 	if (!g)
 		return;
+	gpu_points_free(g->points); /* first of all: they keep drivers from being unloaded */
 	unload(g);
 	free(g);
 }
@@ -335,6 +341,41 @@ static int try_start(struct gpu *g, char why[WHY_LEN])
 	return r;
 }
 
+/*
+ * Jobs, fences and frames are told by tracepoints, most of which come with a
+ * driver: those that there are now, and later those of modules that are loaded.
+ * Without them there are still the ioctls.
+ */
+static void start_points(struct gpu *g, char why[WHY_LEN])
+{
+	struct gpu_bpf *skel = g->skel;
+	int r;
+
+	skel->links.on_module_load = bpf_program__attach(skel->progs.on_module_load);
+	r = gpu_points_new(skel->progs.on_gpu_point, bpf_map__fd(skel->maps.gpu_layouts),
+			   &g->points);
+	if (r == 0)
+		r = gpu_points_attach(g->points);
+	if (r < 0 && !why[0])
+		snprintf(why, WHY_LEN,
+			 "without GPU jobs and frames: tracepoints: %s: may tracefs be read?",
+			 strerror(-r));
+}
+
+/* A module has been loaded: it may have brought some. */
+static void look_for_points(struct gpu *g)
+{
+	uint32_t n = __atomic_load_n(&g->skel->bss->n_module_loads, __ATOMIC_RELAXED);
+	int r;
+
+	if (n == g->n_module_loads || !g->points)
+		return;
+	g->n_module_loads = n;
+	r = gpu_points_attach(g->points);
+	if (r < 0)
+		log_info("gpu: tracepoints: %s", strerror(-r));
+}
+
 static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
@@ -352,6 +393,8 @@ static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	}
 	if (r == -ENOTSUP)
 		goto fail; /* no BTF; `why` says so */
+	if (r == 0)
+		start_points(g, why);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
@@ -369,6 +412,7 @@ static int gpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	struct gpu *g = state;
 
 	walks_update(&g->walks);
+	look_for_points(g);
 	return bpf_ring_drain(g->ring, horizon_ns, budget, g->env.sink, g->env.sink_ctx);
 }
 
@@ -397,10 +441,14 @@ static void gpu_exclude(void *state, const uint32_t *tgids, size_t n)
 
 static void gpu_tick(void *state, uint64_t now_ns)
 {
+	struct gpu *g = state;
+
 	(void)now_ns;
-	refresh_majors(state);
-	refresh_nodes(state);
-	look_for_compat(state);
+	refresh_majors(g);
+	refresh_nodes(g);
+	if (!g->skel->links.on_module_load && g->points)
+		(void)gpu_points_attach(g->points); /* nobody tells of modules: look */
+	look_for_compat(g);
 }
 
 struct unfinished {
@@ -434,7 +482,7 @@ static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 
 const struct collector gpu_collector = {
 	.name = "gpu",
-	.summary = "ioctls of GPU drivers",
+	.summary = "ioctls of GPU drivers, jobs of GPUs, waits for fences, frames of displays",
 	.start = gpu_start,
 	.stop = gpu_stop,
 	.drain = gpu_drain,
@@ -443,6 +491,7 @@ const struct collector gpu_collector = {
 	.tick = gpu_tick,
 	.exclude = gpu_exclude,
 	.unfinished = gpu_unfinished,
+	.is_machine_wide = gpu_work_machine_wide,
 	.valid = gpu_valid,
 	.encoder_new = gpu_encoder_new,
 	.encoder_free = gpu_encoder_free,

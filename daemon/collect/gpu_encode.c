@@ -11,10 +11,12 @@
 #include "gpu_events.h"
 #include "gpu_ioctl.h"
 #include "gpu_links.h"
+#include "gpu_work.h"
 
 struct gpu_encoder {
 	struct gpu_links *links;
 	struct gpu_ioctls *ioctls;
+	struct gpu_work *work;
 };
 
 bool gpu_valid(const struct event_hdr *hdr, size_t len)
@@ -23,7 +25,7 @@ bool gpu_valid(const struct event_hdr *hdr, size_t len)
 		return false;
 	if (hdr->type < GPU_JOBS_FIRST)
 		return gpu_ioctl_valid(hdr, len);
-	return false;
+	return gpu_work_valid(hdr, len);
 }
 
 int gpu_encoder_new(const struct encoder_env *env, void **ret_encoder)
@@ -36,6 +38,8 @@ int gpu_encoder_new(const struct encoder_env *env, void **ret_encoder)
 	r = gpu_links_new(&enc->links);
 	if (r == 0)
 		r = gpu_ioctls_new(env, enc->links, &enc->ioctls);
+	if (r == 0)
+		r = gpu_work_new(env, enc->links, "/sys", &enc->work);
 	if (r < 0)
 		goto fail;
 	*ret_encoder = enc;
@@ -53,6 +57,7 @@ void gpu_encoder_free(void *encoder)
 	if (!enc)
 		return;
 	gpu_ioctls_free(enc->ioctls);
+	gpu_work_free(enc->work);
 	gpu_links_free(enc->links);
 	free(enc);
 }
@@ -61,6 +66,10 @@ int gpu_encode(void *encoder, const struct event_hdr *hdr)
 {
 	struct gpu_encoder *enc = encoder;
 
+	if (hdr->type >= GPU_JOBS_FIRST)
+		return gpu_work_encode(enc->work, hdr);
+	if (hdr->type == GPU_IOCTL || hdr->type == GPU_IOCTL_STACK)
+		gpu_work_ioctl(enc->work, (const struct gpu_ioctl_event *)hdr);
 	return gpu_ioctls_encode(enc->ioctls, hdr);
 }
 
@@ -68,7 +77,9 @@ int gpu_encoder_flush(void *encoder, uint64_t now_ns, bool final)
 {
 	struct gpu_encoder *enc = encoder;
 
-	return gpu_ioctls_flush(enc->ioctls, now_ns, final);
+	int r = gpu_ioctls_flush(enc->ioctls, now_ns, final);
+
+	return r < 0 ? r : gpu_work_flush(enc->work, now_ns, final);
 }
 
 bool gpu_encoder_pending(void *encoder)

@@ -185,6 +185,15 @@ static struct entry *add(struct gpu_jobs *jobs, struct gpu_key key, uint64_t tim
 
 /* ---- events ---- */
 
+static void hand_over(struct entry *e, uint64_t time_ns)
+{
+	/* After a reset of the GPU it is given the job again. */
+	leave(e);
+	e->job.run_ns = e->job.start_ns = time_ns;
+	e->after_ns = 0;
+	append(e);
+}
+
 const struct gpu_job *gpu_jobs_queue(struct gpu_jobs *jobs, const struct gpu_submit *s)
 {
 	struct entry *e = add(jobs, s->key, s->time_ns, s->device, s->ring);
@@ -201,6 +210,8 @@ const struct gpu_job *gpu_jobs_queue(struct gpu_jobs *jobs, const struct gpu_sub
 	e->job.is_kernel = s->is_kernel;
 	e->job.n_events = 1;
 	snprintf(e->job.comm, sizeof(e->job.comm), "%s", s->comm ? s->comm : "");
+	if (s->at_once)
+		hand_over(e, s->time_ns);
 	return &e->job;
 }
 
@@ -214,11 +225,7 @@ const struct gpu_job *gpu_jobs_run(struct gpu_jobs *jobs, struct gpu_key key, ui
 	if (!e)
 		return NULL;
 	e->job.n_events++;
-	/* After a reset of the GPU it is given the job again. */
-	leave(e);
-	e->job.run_ns = e->job.start_ns = time_ns;
-	e->after_ns = 0;
-	append(e);
+	hand_over(e, time_ns);
 	return &e->job;
 }
 

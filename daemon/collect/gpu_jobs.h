@@ -74,6 +74,7 @@ struct gpu_submit {
 	uint64_t sched_id; /* the scheduler's number, before Linux 6.17 */
 	const char *comm;
 	bool is_kernel;
+	bool at_once; /* given to the hardware in the same moment: there is no other event of it */
 };
 
 /*

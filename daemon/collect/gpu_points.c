@@ -71,6 +71,8 @@ static const struct point points[N_GPU_POINTS] = {
 			   I915_NUMS, { NULL } },
 	[GPU_I915_IN] = { "i915", "i915_request_in", 0, I915_NUMS, { NULL } },
 	[GPU_VBLANK] = { "drm", "drm_vblank_event", 0, { "crtc", "seq", "?time" }, { NULL } },
+	[GPU_VBLANK_QUEUED] = { "drm", "drm_vblank_event_queued", 0, { "crtc", "seq", "file" },
+				{ NULL } },
 	[GPU_VBLANK_DELIVERED] = { "drm", "drm_vblank_event_delivered", 0,
 				   { "crtc", "seq", "file" }, { NULL } },
 	[GPU_NVIDIA_XID] = { "nvidia", "nvidia_dev_xid", 0, { "error_code" }, { "?msg", "?dev" } },

@@ -36,7 +36,7 @@ enum {
 	/* GPU_VBLANK* */
 	NUM_CRTC = 0,
 	NUM_SEQ = 1,
-	NUM_FILE = 2, /* delivered */
+	NUM_FILE = 2, /* queued, delivered */
 	NUM_TIME = 2, /* vblank: CLOCK_MONOTONIC */
 	/* GPU_NVIDIA_XID */
 	NUM_XID = 0,
