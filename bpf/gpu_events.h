@@ -13,8 +13,7 @@ enum gpu_event_type {
 	GPU_IOCTL_STACK,      /* the same, with the caller's stack: struct gpu_ioctl_stack_event */
 	GPU_IOCTL_UNFINISHED, /* one that has not, as of hdr.time_ns: no event of the ledger */
 
-	GPU_JOBS_FIRST = 16, /* jobs and fences: gpu_job_events.h */
-	GPU_FRAMES_FIRST = 32,
+	GPU_JOBS_FIRST = 16, /* jobs, fences, frames: gpu_point_events.h */
 	GPU_EVENT_TYPES = 48
 };
 

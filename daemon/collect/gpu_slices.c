@@ -15,7 +15,7 @@
 #define QUEUE_HELP "How long jobs have waited: from being queued to the ring's work on them."
 #define OLD_HELP   "Jobs that were queued before the recording, or for a GPU that is not known."
 
-int gpu_slices_new(const struct encoder_env *env, struct gpu_cards *cards,
+int gpu_slices_new(const struct encoder_env *env, struct gpu_list *gpus,
 		   const struct gpu_jobs *jobs, struct gpu_slices **ret)
 {
 	struct gpu_slices *s = calloc(1, sizeof(*s));
@@ -23,7 +23,7 @@ int gpu_slices_new(const struct encoder_env *env, struct gpu_cards *cards,
 	if (!s)
 		return -ENOMEM;
 	s->env = *env;
-	s->cards = cards;
+	s->gpus = gpus;
 	s->jobs = jobs;
 	*ret = s;
 	return 0;
@@ -68,12 +68,12 @@ const char *gpu_slices_process(const struct gpu_slices *s, uint32_t tgid, const 
 uint64_t gpu_slices_track(struct gpu_slices *s, uint32_t device, const char *name, uint64_t key,
 			  const char *description)
 {
-	const struct gpu_card *card = gpu_cards_get(s->cards, device);
-	char text[sizeof(card->name) + 8];
-	struct trace_track parent = { .name = text, .key = device };
+	const struct gpu_list_item *gpu = gpu_list_get(s->gpus, device);
+	char text[sizeof(gpu->name) + 8];
+	struct trace_track parent = { .name = text };
 	struct trace_track track = { .name = name, .key = key, .description = description };
 
-	snprintf(text, sizeof(text), "GPU %s", card ? card->name : "displays");
+	snprintf(text, sizeof(text), "GPU %s", gpu ? gpu->name : "displays");
 	track.parent = trace_track(s->env.writer, &parent);
 	return track.parent ? trace_track(s->env.writer, &track) : 0;
 }
@@ -98,18 +98,18 @@ uint64_t gpu_slices_lane(struct gpu_slices *s, uint32_t device, const char *name
 	return lane < 0 ? 0 : gpu_slices_track(s, device, name, (uint64_t)lane, description);
 }
 
-int gpu_slices_cards(struct gpu_slices *s)
+int gpu_slices_gpus(struct gpu_slices *s)
 {
-	struct trace_gpu gpus[GPU_MAX_CARDS];
-	size_t n = gpu_cards_count(s->cards);
+	struct trace_gpu gpus[GPU_LIST_MAX];
+	size_t n = gpu_list_count(s->gpus);
 
 	if (n == s->n_listed)
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct gpu_card *card = gpu_cards_get(s->cards, (uint32_t)i + 1);
+		const struct gpu_list_item *gpu = gpu_list_get(s->gpus, (uint32_t)i + 1);
 
-		gpus[i].name = card->name;
-		gpus[i].pci_bdf = card->is_pci ? card->device : NULL;
+		gpus[i].name = gpu->name;
+		gpus[i].pci_bdf = gpu->is_pci ? gpu->device : NULL;
 	}
 	s->n_listed = n;
 	return trace_gpu_list(s->env.writer, gpus, n);
@@ -256,7 +256,7 @@ int gpu_slices_job(struct gpu_slices *s, const struct gpu_job *job, uint64_t end
 		trace_writer_skip(s->env.writer, job->n_events);
 		return 0;
 	}
-	r = gpu_slices_cards(s);
+	r = gpu_slices_gpus(s);
 	if (r < 0)
 		return r;
 	if (!job->tgid || !job->ring->device)
@@ -316,7 +316,7 @@ int gpu_slices_xid(struct gpu_slices *s, const struct gpu_point_event *ev)
 	};
 
 	slice.event.track =
-		gpu_slices_track(s, gpu_cards_of_device(s->cards, ev->strs[STR_DEV]), "errors", 0,
+		gpu_slices_track(s, gpu_list_of_device(s->gpus, ev->strs[STR_DEV]), "errors", 0,
 				 "Errors that the driver reports.");
 	if (!slice.event.track)
 		return -ENOMEM;

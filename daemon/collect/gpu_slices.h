@@ -12,7 +12,7 @@
 #define GPU_SLICES_H
 
 #include "collector.h"
-#include "gpu_cards.h"
+#include "gpu_list.h"
 #include "gpu_fences.h"
 #include "gpu_frames.h"
 #include "gpu_jobs.h"
@@ -21,7 +21,7 @@
 struct gpu_slices;
 
 /* All outlive it. */
-int gpu_slices_new(const struct encoder_env *env, struct gpu_cards *cards,
+int gpu_slices_new(const struct encoder_env *env, struct gpu_list *gpus,
 		   const struct gpu_jobs *jobs, struct gpu_slices **ret);
 void gpu_slices_free(struct gpu_slices *s); /* takes NULL */
 
@@ -29,7 +29,7 @@ void gpu_slices_free(struct gpu_slices *s); /* takes NULL */
 bool gpu_slices_wanted(const struct gpu_slices *s, uint32_t tgid, uint32_t tid, uint64_t cgroup_id);
 
 /* The list of GPUs, if it has grown. */
-int gpu_slices_cards(struct gpu_slices *s);
+int gpu_slices_gpus(struct gpu_slices *s);
 
 /* `end_ns`: if it is not done, when the recording ended. */
 int gpu_slices_job(struct gpu_slices *s, const struct gpu_job *job, uint64_t end_ns);

@@ -19,9 +19,9 @@ struct lane_group {
 
 struct gpu_slices {
 	struct encoder_env env;
-	struct gpu_cards *cards;
+	struct gpu_list *gpus;
 	const struct gpu_jobs *jobs;
-	size_t n_listed; /* cards that the trace knows */
+	size_t n_listed; /* GPUs that the trace knows */
 	struct lane_group groups[MAX_LANE_GROUPS];
 	size_t n_groups;
 	int64_t n_frames; /* tokens */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "clock.h"
-#include "gpu_cards.h"
+#include "gpu_list.h"
 #include "gpu_fences.h"
 #include "gpu_frames.h"
 #include "gpu_jobs.h"
@@ -36,12 +36,12 @@
 struct gpu_work {
 	struct encoder_env env;
 	struct gpu_links *links;
-	struct gpu_cards *cards;
+	struct gpu_list *gpus;
 	struct gpu_jobs *jobs;
 	struct gpu_fences *fences;
 	struct gpu_frames *frames;
 	struct gpu_slices *slices;
-	uint64_t with_scheduler; /* bit N: card N has jobs of a scheduler */
+	uint64_t with_scheduler; /* bit N: GPU N has jobs of a scheduler */
 	uint64_t last_ns;	 /* of the latest record */
 	int error;		 /* of writing, since the last look */
 };
@@ -91,10 +91,10 @@ static uint32_t device_of(struct gpu_work *w, const struct gpu_point_event *ev)
 	uint32_t device = 0;
 
 	if (ev->rdev)
-		device = gpu_cards_of_rdev(w->cards, ev->rdev, ev->driver);
+		device = gpu_list_of_rdev(w->gpus, ev->rdev, ev->driver);
 	else if (ev->point == GPU_SCHED_QUEUE_2 || ev->point == GPU_SCHED_RUN_2)
-		device = gpu_cards_of_device(w->cards, ev->strs[STR_DEV]);
-	if (!device && gpu_cards_count(w->cards) == 1)
+		device = gpu_list_of_device(w->gpus, ev->strs[STR_DEV]);
+	if (!device && gpu_list_count(w->gpus) == 1)
 		device = 1;
 	return device;
 }
@@ -292,7 +292,7 @@ static void commit(struct gpu_work *w, const struct gpu_ioctl_event *ev, uint32_
 		.end_ns = ev->hdr.time_ns,
 		.file = ev->file,
 		.id = hash_bytes(unique, sizeof(unique), FRAME_SEED) | 1,
-		.device = gpu_cards_of_rdev(w->cards, ev->rdev, ev->driver),
+		.device = gpu_list_of_rdev(w->gpus, ev->rdev, ev->driver),
 		.tgid = ev->hdr.tgid,
 		.tid = ev->hdr.tid,
 		.is_async = (flags & FLIP_ASYNC) != 0,
@@ -315,7 +315,7 @@ void gpu_work_ioctl(struct gpu_work *w, const struct gpu_ioctl_event *ev)
 	} else if (ev->ioctl_class == GPU_CLASS_WAIT && ev->ret >= 0) {
 		/* Which fence it was is not told: the last job that was done meanwhile. */
 		job = gpu_jobs_last_done(w->jobs, ev->hdr.tgid,
-					 gpu_cards_of_rdev(w->cards, ev->rdev, ev->driver),
+					 gpu_list_of_rdev(w->gpus, ev->rdev, ev->driver),
 					 ev->enter_ns, ev->hdr.time_ns);
 		if (job)
 			gpu_links_add(w->links, ev->hdr.tid, ev->enter_ns, GPU_LINK_WAITED,
@@ -436,7 +436,7 @@ int gpu_work_new(const struct encoder_env *env, struct gpu_links *links, const c
 		return -ENOMEM;
 	w->env = *env;
 	w->links = links;
-	r = gpu_cards_new(sys, &w->cards);
+	r = gpu_list_new(sys, &w->gpus);
 	if (r == 0)
 		r = gpu_jobs_new(on_job, w, &w->jobs);
 	if (r == 0)
@@ -444,9 +444,9 @@ int gpu_work_new(const struct encoder_env *env, struct gpu_links *links, const c
 	if (r == 0)
 		r = gpu_frames_new(w->jobs, on_frame, w, &w->frames);
 	if (r == 0)
-		r = gpu_slices_new(env, w->cards, w->jobs, &w->slices);
+		r = gpu_slices_new(env, w->gpus, w->jobs, &w->slices);
 	if (r == 0)
-		r = gpu_slices_cards(w->slices);
+		r = gpu_slices_gpus(w->slices);
 	if (r < 0) {
 		gpu_work_free(w);
 		return r;
@@ -463,6 +463,6 @@ void gpu_work_free(struct gpu_work *w)
 	gpu_frames_free(w->frames);
 	gpu_fences_free(w->fences);
 	gpu_jobs_free(w->jobs);
-	gpu_cards_free(w->cards);
+	gpu_list_free(w->gpus);
 	free(w);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_cards.c - the GPUs of the machine, from /sys/dev/char and /sys/class. */
-#include "gpu_cards.h"
+/* gpu_list.c - the GPUs of the machine, from /sys/dev/char and /sys/class. */
+#include "gpu_list.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -22,9 +22,9 @@ struct node {
 	uint32_t rdev, card;
 };
 
-struct gpu_cards {
+struct gpu_list {
 	const char *sys;
-	struct gpu_card cards[GPU_MAX_CARDS];
+	struct gpu_list_item cards[GPU_LIST_MAX];
 	size_t n_cards;
 	struct node nodes[MAX_NODES]; /* met so far */
 	size_t n_nodes;
@@ -53,7 +53,7 @@ static bool looks_pci(const char *device)
 	return sscanf(device, "%4x:%2x:%2x.%1x%c", &domain, &bus, &slot, &function, &rest) == 4;
 }
 
-static void set_driver(struct gpu_card *card, const char *driver)
+static void set_driver(struct gpu_list_item *card, const char *driver)
 {
 	char name[sizeof(card->name)];
 
@@ -62,11 +62,11 @@ static void set_driver(struct gpu_card *card, const char *driver)
 	snprintf(card->driver, sizeof(card->driver), "%s", driver);
 }
 
-static uint32_t add_card(struct gpu_cards *c, const char *device, const char *driver)
+static uint32_t add_card(struct gpu_list *c, const char *device, const char *driver)
 {
-	struct gpu_card *card;
+	struct gpu_list_item *card;
 
-	if (c->n_cards == GPU_MAX_CARDS)
+	if (c->n_cards == GPU_LIST_MAX)
 		return 0;
 	card = &c->cards[c->n_cards++];
 	snprintf(card->device, sizeof(card->device), "%s", device);
@@ -75,7 +75,7 @@ static uint32_t add_card(struct gpu_cards *c, const char *device, const char *dr
 	return (uint32_t)c->n_cards;
 }
 
-static uint32_t find_card(const struct gpu_cards *c, const char *device)
+static uint32_t find_card(const struct gpu_list *c, const char *device)
 {
 	for (size_t i = 0; i < c->n_cards; i++)
 		if (strcmp(c->cards[i].device, device) == 0)
@@ -83,7 +83,7 @@ static uint32_t find_card(const struct gpu_cards *c, const char *device)
 	return 0;
 }
 
-static void device_of(const struct gpu_cards *c, uint32_t rdev, char ret[GPU_DEVICE_LEN])
+static void device_of(const struct gpu_list *c, uint32_t rdev, char ret[GPU_DEVICE_LEN])
 {
 	uint32_t major = rdev >> 20, minor = rdev & 0xfffff;
 	char path[256];
@@ -97,7 +97,7 @@ static void device_of(const struct gpu_cards *c, uint32_t rdev, char ret[GPU_DEV
 		snprintf(ret, GPU_DEVICE_LEN, "%u:%u", major, minor);
 }
 
-uint32_t gpu_cards_of_rdev(struct gpu_cards *c, uint32_t rdev, const char *driver)
+uint32_t gpu_list_of_rdev(struct gpu_list *c, uint32_t rdev, const char *driver)
 {
 	char device[GPU_DEVICE_LEN], known[GPU_DRIVER_LEN];
 	struct node *node = NULL;
@@ -157,7 +157,7 @@ static int is_node(const struct dirent *d)
 	       !strchr(d->d_name, '.');
 }
 
-static void scan(struct gpu_cards *c, const char *class)
+static void scan(struct gpu_list *c, const char *class)
 {
 	char dir[128], path[512];
 	struct dirent **entries;
@@ -169,14 +169,14 @@ static void scan(struct gpu_cards *c, const char *class)
 	for (int i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/%s/dev", dir, entries[i]->d_name);
 		if (read_rdev(path, &rdev))
-			(void)gpu_cards_of_rdev(c, rdev, "");
+			(void)gpu_list_of_rdev(c, rdev, "");
 		free(entries[i]);
 	}
 	if (n >= 0)
 		free(entries);
 }
 
-uint32_t gpu_cards_of_device(struct gpu_cards *c, const char *device)
+uint32_t gpu_list_of_device(struct gpu_list *c, const char *device)
 {
 	uint32_t number;
 
@@ -191,19 +191,19 @@ uint32_t gpu_cards_of_device(struct gpu_cards *c, const char *device)
 	return number ? number : add_card(c, device, "drm");
 }
 
-size_t gpu_cards_count(const struct gpu_cards *c)
+size_t gpu_list_count(const struct gpu_list *c)
 {
 	return c->n_cards;
 }
 
-const struct gpu_card *gpu_cards_get(const struct gpu_cards *c, uint32_t number)
+const struct gpu_list_item *gpu_list_get(const struct gpu_list *c, uint32_t number)
 {
 	return number && number <= c->n_cards ? &c->cards[number - 1] : NULL;
 }
 
-int gpu_cards_new(const char *sys, struct gpu_cards **ret)
+int gpu_list_new(const char *sys, struct gpu_list **ret)
 {
-	struct gpu_cards *c = calloc(1, sizeof(*c));
+	struct gpu_list *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -214,7 +214,7 @@ int gpu_cards_new(const char *sys, struct gpu_cards **ret)
 	return 0;
 }
 
-void gpu_cards_free(struct gpu_cards *c)
+void gpu_list_free(struct gpu_list *c)
 {
 	free(c);
 }
