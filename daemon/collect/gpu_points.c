@@ -222,12 +222,25 @@ static int attach_one(struct gpu_points *p, unsigned i)
 	return attach_to(p, i, id);
 }
 
+/*
+ * The end of a thing before its beginning: what is seen to begin is seen to end.
+ * Jobs first, since a driver that has just been loaded is about to be used.
+ */
+static const uint8_t attach_order[N_GPU_POINTS] = {
+	GPU_SCHED_DONE,	    GPU_SCHED_RUN,	GPU_SCHED_QUEUE,      GPU_SCHED_DONE_2,
+	GPU_SCHED_RUN_2,    GPU_SCHED_QUEUE_2,	GPU_SCHED_DEP,	      GPU_SCHED_DEP_2,
+	GPU_FENCE_SIGNALED, GPU_FENCE_EMIT,	GPU_FENCE_INIT,	      GPU_I915_IN,
+	GPU_I915_ADD,	    GPU_VBLANK_DELIVERED, GPU_VBLANK_QUEUED, GPU_VBLANK,
+	GPU_FENCE_WAIT_END, GPU_FENCE_WAIT_START, GPU_NVIDIA_XID,
+};
+
 int gpu_points_attach(struct gpu_points *p)
 {
 	int result = 0, r;
 
-	/* The end of a thing before its beginning: what is seen to begin is seen to end. */
-	for (unsigned i = N_GPU_POINTS; i-- > 0;) {
+	for (unsigned k = 0; k < N_GPU_POINTS; k++) {
+		unsigned i = attach_order[k];
+
 		if (p->links[i] || p->useless[i])
 			continue;
 		r = attach_one(p, i);

@@ -418,7 +418,7 @@ int gpu_work_flush(struct gpu_work *w, uint64_t now_ns, bool final)
 	int r = 0;
 
 	gpu_frames_flush(w->frames, now_ns, final);
-	if (now_ns > MAX_JOB_NS)
+	if (!final && now_ns > MAX_JOB_NS)
 		skip(w, gpu_jobs_forget(w->jobs, now_ns - MAX_JOB_NS));
 	skip(w, gpu_jobs_forgotten(w->jobs));
 	if (final)
