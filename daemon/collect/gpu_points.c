@@ -236,6 +236,7 @@ static const uint8_t attach_order[N_GPU_POINTS] = {
 
 int gpu_points_attach(struct gpu_points *p)
 {
+	unsigned n_before = gpu_points_attached(p);
 	int result = 0, r;
 
 	for (unsigned k = 0; k < N_GPU_POINTS; k++) {
@@ -247,6 +248,8 @@ int gpu_points_attach(struct gpu_points *p)
 		if (r < 0 && result == 0)
 			result = r;
 	}
+	if (gpu_points_attached(p) != n_before)
+		log_debug("gpu: attached to %u tracepoints", gpu_points_attached(p));
 	return result;
 }
 
