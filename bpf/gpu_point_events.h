@@ -66,6 +66,7 @@ struct gpu_field {
 #define GPU_LAYOUT_NEW_FENCE  0x04 /* only in a driver's own ioctl; remembers the fence */
 #define GPU_LAYOUT_KNOWN      0x08 /* only of a fence that is remembered, and forgets it */
 #define GPU_LAYOUT_REMEMBER   0x10 /* remembers the fence */
+#define GPU_LAYOUT_SUBMITS    0x20 /* the ioctl that it happens in submits work, whatever else it is */
 
 struct gpu_layout {
 	__u16 flags;

@@ -41,14 +41,15 @@ struct point {
 #define I915_NUMS  { "ctx", "seqno", "dev", "class", "instance" }
 
 static const struct point points[N_GPU_POINTS] = {
-	[GPU_SCHED_QUEUE] = { "gpu_scheduler", "drm_sched_job", GPU_LAYOUT_THREAD, SCHED_OLD,
+	[GPU_SCHED_QUEUE] = { "gpu_scheduler", "drm_sched_job",
+			      GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS, SCHED_OLD,
 			      { "name" } },
 	[GPU_SCHED_RUN] = { "gpu_scheduler", "drm_run_job", 0, SCHED_OLD, { "name" } },
 	[GPU_SCHED_DONE] = { "gpu_scheduler", "drm_sched_process_job", 0, { "*fence" }, { NULL } },
 	[GPU_SCHED_DEP] = { "gpu_scheduler", "drm_sched_job_wait_dep", 0,
 			    { NULL, NULL, "ctx", "seqno", NULL, "id" }, { "name" } },
-	[GPU_SCHED_QUEUE_2] = { "gpu_scheduler", "drm_sched_job_queue", GPU_LAYOUT_THREAD,
-				SCHED_NEW, { "name", "?dev" } },
+	[GPU_SCHED_QUEUE_2] = { "gpu_scheduler", "drm_sched_job_queue",
+				GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS, SCHED_NEW, { "name", "?dev" } },
 	[GPU_SCHED_RUN_2] = { "gpu_scheduler", "drm_sched_job_run", 0, SCHED_NEW,
 			      { "name", "?dev" } },
 	[GPU_SCHED_DONE_2] = { "gpu_scheduler", "drm_sched_job_done", 0,
@@ -67,7 +68,8 @@ static const struct point points[N_GPU_POINTS] = {
 	[GPU_FENCE_WAIT_END] = { "dma_fence", "dma_fence_wait_end",
 				 GPU_LAYOUT_THREAD | GPU_LAYOUT_OF_THREAD, FENCE_NUMS,
 				 FENCE_STRS },
-	[GPU_I915_ADD] = { "i915", "i915_request_add", GPU_LAYOUT_THREAD | GPU_LAYOUT_REMEMBER,
+	[GPU_I915_ADD] = { "i915", "i915_request_add",
+			   GPU_LAYOUT_THREAD | GPU_LAYOUT_REMEMBER | GPU_LAYOUT_SUBMITS,
 			   I915_NUMS, { NULL } },
 	[GPU_I915_IN] = { "i915", "i915_request_in", 0, I915_NUMS, { NULL } },
 	[GPU_VBLANK] = { "drm", "drm_vblank_event", 0, { "crtc", "seq", "?time" }, { NULL } },
