@@ -267,7 +267,7 @@ static int encode(struct gpu_ioctls *g, const struct event_hdr *hdr)
 		w.begin_ns = t->begin_ns;
 		w.n_retries = t->n;
 		w.ev.n_skipped += t->last.n_skipped;
-		if (!w.links.n_starts && !w.links.n_ends)
+		if (!w.links.n_starts && !w.links.n_ends && !w.links.n_submits && !w.links.n_waited)
 			w.links = t->links;
 		if (gpu_ioctl_is_retry(ev->ret)) {
 			keep_retry(g, t, &w.ev, &w);

@@ -201,7 +201,7 @@ static int write_stage(struct gpu_slices *s, const struct gpu_job *job, uint64_t
 {
 	char queue[GPU_RING_NAME + 16];
 	uint64_t waits[GPU_MAX_DEPS];
-	struct trace_stage_arg args[5];
+	struct trace_stage_arg args[6];
 	struct trace_stage stage = {
 		.id = job->id,
 		.time_ns = job->start_ns,
@@ -231,6 +231,11 @@ static int write_stage(struct gpu_slices *s, const struct gpu_job *job, uint64_t
 					      job->start_ns - job->queued_ns :
 					      0));
 	a++;
+	if (job->ioctl_ns) {
+		a->name = "submitted_in"; /* a call whose slice names the job */
+		strcpy(a->value, "ioctl");
+		a++;
+	}
 	if (job->client_id) {
 		a->name = "client_id";
 		snprintf(a->value, sizeof(a->value), "%llu", (unsigned long long)job->client_id);

@@ -377,7 +377,7 @@ START_TEST(what_still_runs_at_the_end_says_so)
 	finish();
 	ck_assert_uint_eq(n_stages(), 1);
 	ck_assert_uint_eq(stage(0, NULL)->duration, 100);
-	ck_assert_str_eq(stage(0, NULL)->extra_data[3]->name, "unfinished");
+	ck_assert_str_eq(stage(0, NULL)->extra_data[4]->name, "unfinished");
 }
 END_TEST
 
