@@ -325,8 +325,9 @@ START_TEST(two_jobs_of_one_id)
 	TracePacket *again = good_trace_copy(&t, t.job);
 
 	again->interned_data = NULL;
+	again->sequence_flags = 2;
 	again->timestamp++;
-	good_trace_insert(&t, again, t.network);
+	good_trace_insert(&t, again, t.frame_start);
 	assert_found(&t, CHECK_STAGE_ID);
 }
 END_TEST
