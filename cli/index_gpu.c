@@ -277,6 +277,7 @@ static void begin(struct trace_index *ix, const struct index_sequence *seq, stru
 		.display = track->display,
 		.verdict = is_frame ? e->name : TRACE_NONE,
 		.reason = TRACE_NONE,
+		.process = TRACE_NONE,
 	};
 	wire_init(&w, data, len);
 	while (is_frame && wire_next(&w, &f) > 0) {
@@ -287,6 +288,8 @@ static void begin(struct trace_index *ix, const struct index_sequence *seq, stru
 		arg = index_event_arg(ix, seq, &f);
 		if (strcmp(arg.name, "pid") == 0)
 			frame->pid = (int32_t)arg.number;
+		else if (strcmp(arg.name, "process") == 0)
+			frame->process = arg.text;
 		else if (strcmp(arg.name, "reason") == 0)
 			frame->reason = arg.text;
 		else if (strcmp(arg.name, "late_by_vblanks") == 0)

@@ -40,27 +40,10 @@ static bool is_called(const struct frames_report *f, const struct trace_display_
 	return strcmp(trace_index_string(f->r->ix, frame->verdict), verdict) == 0;
 }
 
-/* Who it is: a process that has the pid in the trace. */
-static uint32_t process_name(const struct trace_index *ix, int32_t pid)
-{
-	uint32_t name = TRACE_NONE;
-
-	for (uint32_t i = 0; i < trace_index_n_processes(ix); i++) {
-		const struct trace_process *p = trace_index_process(ix, i);
-
-		if (p->pid == pid)
-			name = p->name;
-	}
-	return name;
-}
-
 static bool is_meant(const struct frames_report *f, const struct trace_display_frame *frame)
 {
-	const struct trace_index *ix = f->r->ix;
-
 	return report_window_has(&f->window, frame->end_ns, frame->end_ns) &&
-	       report_window_is_meant(f->r, frame->pid,
-				      f->r->o->n_comms ? process_name(ix, frame->pid) : TRACE_NONE);
+	       report_window_is_meant(f->r, frame->pid, frame->process);
 }
 
 /* ---- adding up ---- */
@@ -180,7 +163,7 @@ static void print_frame(const struct frames_report *f, const struct trace_displa
 {
 	const struct trace_index *ix = f->r->ix;
 	uint64_t start_ns = trace_index_facts(ix)->start_ns;
-	uint32_t name = process_name(ix, frame->pid);
+	const char *process = trace_index_string(ix, frame->process);
 	bool dropped = is_called(f, frame, DROPPED);
 	const char *reason = trace_index_string(ix, frame->reason);
 
@@ -192,9 +175,7 @@ static void print_frame(const struct frames_report *f, const struct trace_displa
 	printf(" %10s  %-11s  %s, ", report_duration(frame->end_ns - frame->begin_ns).s,
 	       report_printable(reason[0] ? reason : "-").s,
 	       report_printable(trace_index_string(ix, frame->display)).s);
-	printf("%s [%d]\n",
-	       report_printable(name == TRACE_NONE ? "?" : trace_index_string(ix, name)).s,
-	       frame->pid);
+	printf("%s [%d]\n", report_printable(process[0] ? process : "?").s, frame->pid);
 }
 
 static void print_late(const struct frames_report *f)
@@ -228,6 +209,8 @@ static void put_frame(struct json *j, const struct frames_report *f,
 	json_u64(j, "commit_ns", frame->begin_ns);
 	json_u64(j, "shown_ns", frame->end_ns);
 	json_u64(j, "pid", (uint64_t)frame->pid);
+	if (frame->process != TRACE_NONE)
+		json_string(j, "process", trace_index_string(ix, frame->process));
 	json_string(j, "display", trace_index_string(ix, frame->display));
 	json_string(j, "verdict", trace_index_string(ix, frame->verdict));
 	json_u64(j, "late_by_vblanks", frame->late_by);

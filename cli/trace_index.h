@@ -227,6 +227,7 @@ struct trace_gpu_job {
 struct trace_display_frame {
 	uint64_t begin_ns, end_ns; /* from the commit to being shown */
 	int32_t pid;
+	uint32_t process;    /* string, or TRACE_NONE */
 	uint32_t display;    /* string: "amdgpu 0000:03:00.0, CRTC 0" */
 	uint32_t verdict;    /* string: "frame late" */
 	uint32_t reason;     /* string, or TRACE_NONE */

@@ -129,8 +129,11 @@ static int write_stages(struct gpu_slices *s, const struct gpu_frame *frame, uin
 	return r < 0 ? r : write_stage(s, track, "flip", at, end_ns);
 }
 
-static void describe(const struct gpu_frame *frame, struct gpu_slice *slice)
+static void describe(const struct gpu_slices *s, const struct gpu_frame *frame,
+		     struct gpu_slice *slice)
 {
+	gpu_slice_arg(slice, "process", ARG_STRING)->s =
+		gpu_slices_process(s, frame->commit.tgid, "?");
 	gpu_slice_arg(slice, "pid", ARG_UINT)->u = frame->commit.tgid;
 	if (frame->verdict == FRAME_LATE)
 		gpu_slice_arg(slice, "late_by_vblanks", ARG_UINT)->u = frame->late_by;
@@ -197,7 +200,7 @@ int gpu_slices_frame(struct gpu_slices *s, const struct gpu_frame *frame)
 	}
 	slice.event.time_ns = begin_ns;
 	slice.event.n_waited_stages = find_waited(s, frame, waited);
-	describe(frame, &slice);
+	describe(s, frame, &slice);
 	r = write_stages(s, frame, slice.event.track, begin_ns);
 	return r < 0 ? r : trace_slice(s->env.writer, &slice.event, frame->present_ns,
 				       frame->n_events);
