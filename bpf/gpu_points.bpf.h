@@ -3,10 +3,14 @@
  * gpu_points.bpf.h - tracepoints of GPU schedulers, fences and displays. A part
  * of gpu.bpf.c.
  *
- * One program for all of them, attached once to each that there is, with its
+ * One program for most of them, attached once to each that there is, with its
  * number as cookie. Classic tracepoints: their records are described by the
  * kernel's own `format` files, where raw ones would need the layout of every
  * driver's structs, and most drivers are modules.
+ *
+ * What happens in interrupts has raw ones all the same: a classic one is passed
+ * over, uncounted, where the interrupt comes while another program runs on the
+ * CPU, such as one that walks a stack.
  */
 #ifndef GPU_POINTS_BPF_H
 #define GPU_POINTS_BPF_H
@@ -167,6 +171,81 @@ static __always_inline void fill_thread(struct gpu_point_event *ev, const struct
 	}
 }
 
+/* A record with nothing but its head, `point` and times; NULL: lost. */
+static __always_inline struct gpu_point_event *reserve_point(__u16 point)
+{
+	struct gpu_point_event *ev = event_reserve(GPU_POINT, 0, sizeof(*ev));
+
+	if (!ev)
+		return 0;
+	__builtin_memset(&ev->mono_ns, 0, sizeof(*ev) - sizeof(ev->hdr));
+	ev->mono_ns = bpf_ktime_get_ns();
+	ev->point = point;
+	return ev;
+}
+
+/* Of struct drm_sched_fence, which begins with the two fences of a job, "finished" second. */
+SEC("raw_tp")
+int on_gpu_sched_done(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *finished = (void *)ctx->args[0] + bpf_core_type_size(struct dma_fence);
+	struct gpu_point_event *ev = reserve_point(GPU_SCHED_DONE);
+
+	if (!ev)
+		return 0;
+	ev->nums[0] = BPF_CORE_READ(finished, context);
+	ev->nums[1] = BPF_CORE_READ(finished, seqno);
+	event_submit(ev);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_gpu_signaled(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct dma_fence *fence = (void *)ctx->args[0];
+	__u64 context = BPF_CORE_READ(fence, context), seqno = BPF_CORE_READ(fence, seqno);
+	__u64 key = context << 32 | (__u32)seqno;
+	struct gpu_point_event *ev;
+
+	if (bpf_map_delete_elem(&gpu_fences, &key) != 0)
+		return 0;
+	ev = reserve_point(GPU_FENCE_SIGNALED);
+	if (!ev)
+		return 0;
+	ev->nums[0] = context;
+	ev->nums[1] = seqno;
+	event_submit(ev);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_gpu_vblank(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct gpu_point_event *ev = reserve_point(GPU_VBLANK);
+
+	if (!ev)
+		return 0;
+	ev->nums[0] = (__u32)ctx->args[0]; /* crtc */
+	ev->nums[1] = (__u32)ctx->args[1]; /* seq */
+	ev->nums[2] = ctx->args[2];	   /* time */
+	event_submit(ev);
+	return 0;
+}
+
+SEC("raw_tp")
+int on_gpu_delivered(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct gpu_point_event *ev = reserve_point(GPU_VBLANK_DELIVERED);
+
+	if (!ev)
+		return 0;
+	ev->nums[0] = (__u32)ctx->args[1]; /* crtc */
+	ev->nums[1] = (__u32)ctx->args[2]; /* seq */
+	ev->nums[2] = ctx->args[0];	   /* file */
+	event_submit(ev);
+	return 0;
+}
+
 SEC("tp")
 int on_gpu_point(void *ctx)
 {
@@ -182,12 +261,9 @@ int on_gpu_point(void *ctx)
 		ioctl = gpu_ioctl_now();
 	if (!fence_wanted(ctx, l, ioctl))
 		return 0;
-	ev = event_reserve(GPU_POINT, 0, sizeof(*ev));
+	ev = reserve_point(point);
 	if (!ev)
 		return 0;
-	__builtin_memset(&ev->mono_ns, 0, sizeof(*ev) - sizeof(ev->hdr));
-	ev->mono_ns = bpf_ktime_get_ns();
-	ev->point = point;
 #pragma unroll
 	for (int i = 0; i < GPU_POINT_NUMS; i++)
 		if (l->nums[i].size)

@@ -349,11 +349,20 @@ static int try_start(struct gpu *g, char why[WHY_LEN])
 static void start_points(struct gpu *g, char why[WHY_LEN])
 {
 	struct gpu_bpf *skel = g->skel;
+	struct gpu_point_programs programs = {
+		.classic = skel->progs.on_gpu_point,
+		.raw = {
+			[GPU_SCHED_DONE] = skel->progs.on_gpu_sched_done,
+			[GPU_SCHED_DONE_2] = skel->progs.on_gpu_sched_done,
+			[GPU_FENCE_SIGNALED] = skel->progs.on_gpu_signaled,
+			[GPU_VBLANK] = skel->progs.on_gpu_vblank,
+			[GPU_VBLANK_DELIVERED] = skel->progs.on_gpu_delivered,
+		},
+	};
 	int r;
 
 	skel->links.on_module_load = bpf_program__attach(skel->progs.on_module_load);
-	r = gpu_points_new(skel->progs.on_gpu_point, bpf_map__fd(skel->maps.gpu_layouts),
-			   &g->points);
+	r = gpu_points_new(&programs, bpf_map__fd(skel->maps.gpu_layouts), &g->points);
 	if (r == 0)
 		r = gpu_points_attach(g->points);
 	if (r < 0 && !why[0])

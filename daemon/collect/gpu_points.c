@@ -152,19 +152,20 @@ bool gpu_point_layout(enum gpu_point point, const char *format, struct gpu_layou
 /* ---- attaching ---- */
 
 struct gpu_points {
-	struct bpf_program *prog;
+	struct gpu_point_programs programs;
 	int layouts_fd;
 	struct bpf_link *links[N_GPU_POINTS];
 	bool useless[N_GPU_POINTS]; /* there, but not as we know it: told once */
 };
 
-int gpu_points_new(struct bpf_program *prog, int layouts_fd, struct gpu_points **ret)
+int gpu_points_new(const struct gpu_point_programs *programs, int layouts_fd,
+		   struct gpu_points **ret)
 {
 	struct gpu_points *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->prog = prog;
+	p->programs = *programs;
 	p->layouts_fd = layouts_fd;
 	*ret = p;
 	return 0;
@@ -193,7 +194,7 @@ static int attach_to(struct gpu_points *p, unsigned i, uint64_t id)
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	p->links[i] = bpf_program__attach_perf_event_opts(p->prog, fd, &opts);
+	p->links[i] = bpf_program__attach_perf_event_opts(p->programs.classic, fd, &opts);
 	if (p->links[i])
 		return 0;
 	r = -errno;
@@ -208,6 +209,12 @@ static int attach_one(struct gpu_points *p, unsigned i)
 	uint64_t id;
 	int r;
 
+	if (p->programs.raw[i]) {
+		p->links[i] = bpf_program__attach_raw_tracepoint(p->programs.raw[i],
+								 points[i].name);
+		if (p->links[i] || errno == ENOENT)
+			return 0;
+	}
 	r = tracefs_event_id(points[i].system, points[i].name, &id);
 	if (r == 0)
 		r = tracefs_event_format(points[i].system, points[i].name, format, sizeof(format));

@@ -60,8 +60,15 @@ const char *gpu_point_name(enum gpu_point point);
 struct bpf_program;
 struct gpu_points;
 
-/* `prog` is attached; `layouts_fd`: the map gpu_layouts. Nothing happens yet. */
-int gpu_points_new(struct bpf_program *prog, int layouts_fd, struct gpu_points **ret);
+/* `raw`: programs of raw tracepoints, for what happens in interrupts; NULL: there is none. */
+struct gpu_point_programs {
+	struct bpf_program *classic;
+	struct bpf_program *raw[N_GPU_POINTS];
+};
+
+/* `layouts_fd`: the map gpu_layouts. Nothing happens yet. */
+int gpu_points_new(const struct gpu_point_programs *programs, int layouts_fd,
+		   struct gpu_points **ret);
 void gpu_points_free(struct gpu_points *p); /* detaches; takes NULL */
 
 /*
