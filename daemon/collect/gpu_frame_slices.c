@@ -19,18 +19,26 @@ static const char *const frame_names[N_GPU_VERDICTS] = {
 
 /* ---- in colours: FrameTimelineEvent ---- */
 
-static enum trace_jank jank_of(const struct gpu_frame *frame, bool of_client)
+/* Whose frame on a timeline it is. */
+enum whose { OF_DISPLAY, OF_CLIENT, OF_LATE_CLIENT /* its drawing was not done in time */ };
+
+/*
+ * Red is whose own fault it is, yellow is a client that others have made late,
+ * green a compositor whose client was late.
+ */
+static enum trace_jank jank_of(const struct gpu_frame *frame, enum whose whose)
 {
 	if (frame->verdict == FRAME_DROPPED)
 		return JANK_DROPPED;
 	if (frame->verdict != FRAME_LATE)
 		return JANK_NONE;
+	if (whose == OF_LATE_CLIENT)
+		return JANK_APP;
 	switch (frame->reason) {
 	case REASON_GPU:
-		/* Yellow for a client, as what is done to it: its own work was late if it is red. */
-		return of_client ? JANK_APP : JANK_GPU;
+		return JANK_GPU;
 	case REASON_APPLICATION:
-		return of_client ? JANK_APP : JANK_CPU;
+		return whose == OF_DISPLAY && frame->n_clients ? JANK_APP : JANK_CPU;
 	default:
 		return frame->commit.time_ns > frame->target_ns ? JANK_CPU : JANK_DISPLAY;
 	}
@@ -67,7 +75,7 @@ static int write_clients(struct gpu_slices *s, const struct gpu_frame *frame, in
 		f.token = ++s->n_frames;
 		f.pid = c->tgid;
 		f.layer = layer;
-		f.jank = jank_of(frame, c->done_ns > frame->target_ns);
+		f.jank = jank_of(frame, c->done_ns > frame->target_ns ? OF_LATE_CLIENT : OF_CLIENT);
 		f.time_ns = c->queued_ns;
 		if (f.time_ns < s->env.start_ns)
 			f.time_ns = s->env.start_ns;
@@ -92,7 +100,7 @@ static int write_timeline(struct gpu_slices *s, const struct gpu_frame *frame, u
 		f.expected_ns = f.expected_end_ns - 1;
 	if (f.expected_ns < s->env.start_ns)
 		return 0;
-	f.jank = jank_of(frame, false);
+	f.jank = jank_of(frame, OF_DISPLAY);
 	r = write_clients(s, frame, token);
 	return r < 0 ? r : trace_frame(s->env.writer, &f);
 }

@@ -713,6 +713,74 @@ START_TEST(a_gpu_job_that_makes_a_frame_late_is_linked_to_it)
 }
 END_TEST
 
+/* A client's job, and one of who owns the display, which waits for it. */
+static void compose(uint64_t seqno, uint64_t client_ns, uint64_t own_ns, uint64_t done_ns)
+{
+	struct gpu_point_event ev = of_thread(GPU_SCHED_QUEUE, client_ns, 2001);
+
+	ev.tgid = 2000;
+	strcpy(ev.comm, "client");
+	strcpy(ev.strs[STR_RING], "gfx");
+	ev.rdev = CARD;
+	ev.ioctl_ns = ev.hdr.time_ns;
+	ev.nums[NUM_CONTEXT] = 20;
+	ev.nums[NUM_SEQNO] = seqno;
+	encode(&ev.hdr);
+	queue(seqno + 1, own_ns, 0, CARD, "gfx");
+	ev = a_point(GPU_SCHED_DEP_2, own_ns);
+	ev.nums[NUM_CONTEXT] = ev.nums[NUM_DEP_CONTEXT] = 20;
+	ev.nums[NUM_SEQNO] = seqno + 1;
+	ev.nums[NUM_DEP_SEQNO] = seqno;
+	encode(&ev.hdr);
+	step(GPU_SCHED_RUN, seqno, own_ns + 100, "gfx");
+	step(GPU_SCHED_RUN, seqno + 1, own_ns + 200, "gfx");
+	step(GPU_SCHED_DONE, seqno, done_ns - 1000, "");
+	step(GPU_SCHED_DONE, seqno + 1, done_ns, "");
+}
+
+START_TEST(a_clients_frame_is_on_its_own_timeline)
+{
+	const FrameTimelineEvent__ActualSurfaceFrameStart *surface = NULL;
+	const FrameTimelineEvent__ActualDisplayFrameStart *display = NULL;
+	size_t n = 0;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t now = (10 + i) * PERIOD + 1000000;
+
+		if (i == 2)
+			now += 2 * PERIOD; /* the client draws too late */
+		compose(10 * i + 1, now, now + 1000000, now + 3000000);
+		flip(now + 4000000, 0);
+		if (i == 2) {
+			vblank(13, false);
+			vblank(14, false);
+		}
+		vblank(i == 2 ? 15 : 11 + i, true);
+	}
+	finish();
+	for (size_t k = 0; k < w.n; k++) {
+		const FrameTimelineEvent *e = w.packets[k]->frame_timeline_event;
+
+		if (!e)
+			continue;
+		if (e->actual_surface_frame_start) {
+			surface = e->actual_surface_frame_start;
+			n++;
+		}
+		if (e->actual_display_frame_start)
+			display = e->actual_display_frame_start;
+	}
+	ck_assert_uint_eq(n, 3);
+	ck_assert_int_eq(surface->pid, 2000);
+	ck_assert_int_eq(display->pid, 1000);
+	ck_assert_int_eq(surface->display_frame_token, display->token);
+	ck_assert_int_eq(surface->jank_type, 64); /* the application missed it */
+	ck_assert_int_eq(surface->present_type, 2);
+	ck_assert_str_eq(arg(event("frame late", 0), "reason"), "application");
+	ck_assert_str_eq(arg(event("frame late", 0), "client_pid"), "2000");
+}
+END_TEST
+
 START_TEST(an_xid_is_a_mark)
 {
 	struct gpu_point_event ev = a_point(GPU_NVIDIA_XID, 1000);
@@ -785,6 +853,7 @@ int main(void)
 	tcase_add_test(tc, a_commit_is_linked_to_its_frame);
 	tcase_add_test(tc, a_test_or_a_failure_is_no_frame);
 	tcase_add_test(tc, a_gpu_job_that_makes_a_frame_late_is_linked_to_it);
+	tcase_add_test(tc, a_clients_frame_is_on_its_own_timeline);
 	tcase_add_test(tc, an_xid_is_a_mark);
 	tcase_add_test(tc, what_cannot_be_is_not_valid);
 	suite_add_tcase(s, tc);
