@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "clean.h"
 #include "hash.h"
 #include "json.h"
@@ -32,6 +33,7 @@ struct gpu_report {
 	const struct report *r;
 	struct report_window window;
 	struct rows rings, stacks;
+	struct hash *same; /* the functions of a stack -> the first stack that has them + 1 */
 	uint64_t n_jobs, busy_ns;
 };
 
@@ -73,6 +75,29 @@ static int add_queued(struct row *row, uint64_t ns)
 	return 0;
 }
 
+/* Two stacks of the same functions at other lines are one. TRACE_NONE: out of memory. */
+static uint32_t same_functions(struct gpu_report *g, uint32_t stack)
+{
+	const struct trace_index *ix = g->r->ix;
+	struct buf key = { 0 };
+	size_t n, n_functions;
+	const uint32_t *frames = trace_index_stack(ix, stack, &n), *functions;
+	uintptr_t found = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		functions = trace_index_frame(ix, frames[i], &n_functions);
+		r = buf_append(&key, functions, n_functions * sizeof(*functions));
+	}
+	if (r == 0)
+		found = (uintptr_t)hash_get(g->same, key.data, key.len);
+	if (r == 0 && !found && hash_set(g->same, key.data, key.len,
+					 (void *)((uintptr_t)stack + 1)) == 0)
+		found = (uintptr_t)stack + 1;
+	buf_done(&key);
+	return found ? (uint32_t)(found - 1) : TRACE_NONE;
+}
+
 static int add_job(struct gpu_report *g, const struct trace_gpu_job *job)
 {
 	struct row ring = { job->gpu, job->ring, job->process, TRACE_NONE, .pid = job->pid };
@@ -88,6 +113,10 @@ static int add_job(struct gpu_report *g, const struct trace_gpu_job *job)
 	row->busy_ns += ns;
 	if (job->queued_ns != UINT64_MAX)
 		r = add_queued(row, job->queued_ns);
+	if (job->stack != TRACE_NONE && r == 0) {
+		stack.stack = same_functions(g, job->stack);
+		r = stack.stack == TRACE_NONE ? -ENOMEM : 0;
+	}
 	row = row_of(&g->stacks, &stack);
 	if (!row)
 		return -ENOMEM;
@@ -322,6 +351,8 @@ int report_gpu(struct report *r)
 	if (error == 0)
 		error = hash_new(&g.stacks.by_key);
 	if (error == 0)
+		error = hash_new(&g.same);
+	if (error == 0)
 		error = build(&g);
 	if (error == 0 && g.n_jobs == 0) {
 		fprintf(stderr, "tracectl: %s has no such GPU jobs\n", clean(r->o->file));
@@ -333,5 +364,6 @@ int report_gpu(struct report *r)
 		print_text(&g);
 	rows_done(&g.rings);
 	rows_done(&g.stacks);
+	hash_free(g.same);
 	return error;
 }

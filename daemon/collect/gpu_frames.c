@@ -419,7 +419,8 @@ uint32_t gpu_frames_vblank(struct gpu_frames *f, uint32_t crtc, uint32_t seq, ui
 		}
 		gpu_vblanks_learn(&f->vblanks, s.frame.commit.device, crtc, seq, time_ns);
 		REMOVE(f->shown, f->n_shown, i);
-		finish(f, &s.frame, time_ns);
+		/* An interrupt that came late: what was committed meanwhile is shown as well. */
+		finish(f, &s.frame, time_ns > s.frame.commit.time_ns ? time_ns : s.told_ns);
 	}
 	return b->device;
 }

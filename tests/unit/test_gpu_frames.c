@@ -237,6 +237,18 @@ START_TEST(it_may_be_shown_before_its_ioctl_returns)
 }
 END_TEST
 
+START_TEST(a_commit_may_come_between_a_vblank_and_its_interrupt)
+{
+	frame(10, 11);
+	frame(11, 12);
+	commit(FILE_1, at(13) + NS_PER_MS);
+	gpu_frames_delivered(frames, FILE_1, 0, 13, at(13) + 3 * NS_PER_MS);
+	gpu_frames_vblank(frames, 0, 13, at(13));
+	ck_assert_uint_eq(last()->present_ns, at(13) + 3 * NS_PER_MS);
+	ck_assert_int_eq(last()->verdict, FRAME_ON_TIME);
+}
+END_TEST
+
 START_TEST(a_client_that_only_waits_for_vblanks_shows_nothing)
 {
 	commit(FILE_1, at(10) + NS_PER_MS);
@@ -517,6 +529,7 @@ int main(void)
 	tcase_add_test(tc, a_busy_display_drops_the_frame);
 	tcase_add_test(tc, a_commit_that_a_later_one_overtakes_is_dropped);
 	tcase_add_test(tc, it_may_be_shown_before_its_ioctl_returns);
+	tcase_add_test(tc, a_commit_may_come_between_a_vblank_and_its_interrupt);
 	tcase_add_test(tc, a_client_that_only_waits_for_vblanks_shows_nothing);
 	tcase_add_test(tc, one_commit_is_shown_on_all_its_displays);
 	tcase_add_test(tc, two_cards_with_one_number_of_crtc_have_their_own_rows);
