@@ -61,12 +61,13 @@ struct gpu_field {
 };
 
 /* gpu_layout.flags */
-#define GPU_LAYOUT_THREAD     0x01 /* happens in the thread that it is about */
-#define GPU_LAYOUT_OF_THREAD  0x02 /* ... and is this thread's event, for filters */
-#define GPU_LAYOUT_NEW_FENCE  0x04 /* only in a driver's own ioctl; remembers the fence */
-#define GPU_LAYOUT_KNOWN      0x08 /* only of a fence that is remembered, and forgets it */
-#define GPU_LAYOUT_REMEMBER   0x10 /* remembers the fence */
-#define GPU_LAYOUT_SUBMITS    0x20 /* the ioctl that it happens in submits work, whatever else it is */
+#define GPU_LAYOUT_THREAD    0x01 /* happens in the thread that it is about */
+#define GPU_LAYOUT_OF_THREAD 0x02 /* ... and is this thread's event, for filters */
+#define GPU_LAYOUT_NEW_FENCE 0x04 /* only in a driver's own ioctl; remembers the fence */
+#define GPU_LAYOUT_KNOWN     0x08 /* only of a fence that is remembered, and forgets it */
+#define GPU_LAYOUT_REMEMBER  0x10 /* remembers the fence */
+#define GPU_LAYOUT_SUBMITS   0x20 /* the ioctl that it happens in submits work, whatever else it is \
+				   */
 
 struct gpu_layout {
 	__u16 flags;
@@ -95,10 +96,10 @@ struct gpu_point_event {
 	char strs[GPU_POINT_STRS][GPU_POINT_STR_LEN];
 };
 
-_Static_assert(sizeof(struct gpu_point_event) ==
-		       sizeof(struct event_hdr) + 24 + 8 * GPU_POINT_NUMS + 16 +
-			       GPU_POINT_COMM_LEN + GPU_DRIVER_NAME +
-			       GPU_POINT_STRS * GPU_POINT_STR_LEN,
+_Static_assert(sizeof(struct gpu_point_event) == sizeof(struct event_hdr) + 24 +
+							 8 * GPU_POINT_NUMS + 16 +
+							 GPU_POINT_COMM_LEN + GPU_DRIVER_NAME +
+							 GPU_POINT_STRS * GPU_POINT_STR_LEN,
 	       "no padding");
 
 #endif

@@ -32,8 +32,8 @@ struct check_gpu {
 	struct hash *stages;	    /* event_id -> 1 */
 	struct hash *submitted;	    /* likewise: named by a slice */
 	size_t n_gpus;
-	struct hash *pending;	    /* cookie -> index of its frame + 1 */
-	struct hash *displays;	    /* token of an actual display frame -> index of its frame + 1 */
+	struct hash *pending;  /* cookie -> index of its frame + 1 */
+	struct hash *displays; /* token of an actual display frame -> index of its frame + 1 */
 };
 
 int check_gpu_new(struct check_gpu **ret)
@@ -282,9 +282,10 @@ static void find_unlinked(struct trace_check *c)
 		return;
 	for (size_t i = 0; i < g->jobs.n; i++)
 		if (!hash_get_u64(g->submitted, jobs[i].id))
-			check_report_at(c, CHECK_STAGE_FLOW, jobs[i].offset, jobs[i].time_ns,
-					"GPU job %llu was submitted in a call that does not name it",
-					(unsigned long long)jobs[i].id);
+			check_report_at(
+				c, CHECK_STAGE_FLOW, jobs[i].offset, jobs[i].time_ns,
+				"GPU job %llu was submitted in a call that does not name it",
+				(unsigned long long)jobs[i].id);
 }
 
 void check_gpu_finish(struct trace_check *c)

@@ -113,8 +113,8 @@ void index_gpu_info(struct trace_index *ix, const GpuInfo *info)
 	struct index_list *l = &ix->gpu->gpus;
 
 	for (size_t i = 0; i < info->n_gpus && i < 256; i++) {
-		uint32_t *name = i < l->n ? (uint32_t *)l->items + i :
-					    index_add(ix, l, sizeof(*name));
+		uint32_t *name =
+			i < l->n ? (uint32_t *)l->items + i : index_add(ix, l, sizeof(*name));
 
 		if (name)
 			*name = index_cstring(ix, info->gpus[i]->name);

@@ -115,9 +115,9 @@ static int build(struct frames_report *f)
 /* From the first to the last; 0: there is no such time. */
 static double per_second(const struct display *d)
 {
-	return d->last_ns > d->first_ns ?
-		       (double)(d->n - 1) * (double)NS_PER_SEC / (double)(d->last_ns - d->first_ns) :
-		       0;
+	return d->last_ns > d->first_ns ? (double)(d->n - 1) * (double)NS_PER_SEC /
+						  (double)(d->last_ns - d->first_ns)
+					: 0;
 }
 
 static double hertz(const struct display *d)

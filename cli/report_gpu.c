@@ -16,7 +16,8 @@
 
 /* Jobs of one process on one ring, or of one process with one stack. */
 struct row {
-	uint32_t gpu, ring, process, stack; /* as in trace_gpu_job; those not asked for are the same */
+	uint32_t gpu, ring, process,
+		stack; /* as in trace_gpu_job; those not asked for are the same */
 	int32_t pid;
 	uint64_t n, busy_ns;
 	uint64_t *queued; /* of those that tell */
@@ -91,8 +92,8 @@ static uint32_t same_functions(struct gpu_report *g, uint32_t stack)
 	}
 	if (r == 0)
 		found = (uintptr_t)hash_get(g->same, key.data, key.len);
-	if (r == 0 && !found && hash_set(g->same, key.data, key.len,
-					 (void *)((uintptr_t)stack + 1)) == 0)
+	if (r == 0 && !found &&
+	    hash_set(g->same, key.data, key.len, (void *)((uintptr_t)stack + 1)) == 0)
 		found = (uintptr_t)stack + 1;
 	buf_done(&key);
 	return found ? (uint32_t)(found - 1) : TRACE_NONE;
@@ -193,8 +194,8 @@ static void print_process(const struct gpu_report *g, const struct row *row)
 
 static void print_rings(const struct gpu_report *g)
 {
-	printf("\n%10s %6s %8s %10s %10s %10s  %s\n", "busy", "of all", "jobs", "queued 50%",
-	       "95%", "longest", "process, ring");
+	printf("\n%10s %6s %8s %10s %10s %10s  %s\n", "busy", "of all", "jobs", "queued 50%", "95%",
+	       "longest", "process, ring");
 	for (size_t i = 0; i < g->rings.n && i < g->r->o->max_rows; i++) {
 		const struct row *row = &g->rings.list[i];
 
@@ -232,8 +233,8 @@ static void each_function(const struct gpu_report *g, uint32_t stack, size_t max
 	for (size_t i = n > max ? n - max : 0; i < n; i++) {
 		functions = trace_index_frame(ix, frames[i], &n_functions);
 		for (size_t k = 0; k < n_functions; k++)
-			fn(ctx, trace_index_string(ix,
-						   trace_index_function(ix, functions[k])->name));
+			fn(ctx,
+			   trace_index_string(ix, trace_index_function(ix, functions[k])->name));
 	}
 }
 

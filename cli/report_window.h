@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_window.h - of what has a beginning and an end: what is meant by --from, --to, --pid, --comm. */
+/* report_window.h - of what has a beginning and an end: what is meant by --from, --to, --pid,
+ * --comm. */
 #ifndef REPORT_WINDOW_H
 #define REPORT_WINDOW_H
 

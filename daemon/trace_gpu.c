@@ -44,7 +44,8 @@ int trace_stage(struct trace_writer *w, const struct trace_stage *stage, unsigne
 	msg.duration = stage->duration_ns;
 	msg.gpu_id = (int32_t)stage->gpu;
 	msg.context = trace_intern_graphics_context(w, SEQ_GPU, stage->pid);
-	msg.hw_queue_iid = trace_intern_gpu_specification(w, SEQ_GPU, stage->queue, stage->category);
+	msg.hw_queue_iid =
+		trace_intern_gpu_specification(w, SEQ_GPU, stage->queue, stage->category);
 	msg.stage_iid = trace_intern_gpu_specification(w, SEQ_GPU, "job", STAGE_OTHER);
 	msg.name_iid = trace_intern_string(w, SEQ_GPU, INTERN_EVENT_NAME, stage->name,
 					   strlen(stage->name));
@@ -78,8 +79,8 @@ static int put_frame(struct trace_writer *w, FrameTimelineEvent *msg, uint64_t t
 	pkt.timestamp = time_ns;
 	pkt.frame_timeline_event = msg;
 	/* A start waits for its end: one without the other would be drawn wrong for ever. */
-	return begins ? trace_writer_add(w, SEQ_GPU, &pkt, 0) :
-			trace_writer_put(w, SEQ_GPU, &pkt, 0);
+	return begins ? trace_writer_add(w, SEQ_GPU, &pkt, 0)
+		      : trace_writer_put(w, SEQ_GPU, &pkt, 0);
 }
 
 static int put_end(struct trace_writer *w, int64_t cookie, uint64_t time_ns)

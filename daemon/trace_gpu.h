@@ -29,7 +29,7 @@ struct trace_stage_arg {
 
 /* A job on a queue of a GPU: drawn where the queue worked on it. */
 struct trace_stage {
-	uint64_t id; /* not 0; that of the slices that submit it or wait for it */
+	uint64_t id;		       /* not 0; that of the slices that submit it or wait for it */
 	uint64_t time_ns, duration_ns; /* > 0 */
 	uint32_t pid;		       /* > 0 */
 	uint32_t gpu;		       /* place in the list */
@@ -57,7 +57,8 @@ enum trace_jank {
 
 struct trace_frame {
 	int64_t token;	       /* its number, and its name in the UI; not 0 */
-	int64_t display_token; /* of a surface: the frame that shows it; 0: this is one of a display */
+	int64_t display_token; /* of a surface: the frame that shows it; 0: this is one of a display
+				*/
 	uint32_t pid;
 	const char *layer; /* of a surface */
 	uint64_t expected_ns, expected_end_ns;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_fences.h - threads that wait for fences, from the beginning of a wait to its end. Pure logic. */
+/* gpu_fences.h - threads that wait for fences, from the beginning of a wait to its end. Pure logic.
+ */
 #ifndef GPU_FENCES_H
 #define GPU_FENCES_H
 

@@ -48,9 +48,9 @@ static void fill(const struct gpu_frame *frame, struct trace_frame *f)
 {
 	uint64_t period_ns = frame->period_ns ? frame->period_ns : 1;
 
-	f->present = frame->verdict == FRAME_DROPPED ? PRESENT_DROPPED :
-		     frame->verdict == FRAME_LATE    ? PRESENT_LATE :
-						       PRESENT_ON_TIME;
+	f->present = frame->verdict == FRAME_DROPPED ? PRESENT_DROPPED
+		     : frame->verdict == FRAME_LATE  ? PRESENT_LATE
+						     : PRESENT_ON_TIME;
 	f->end_ns = frame->present_ns;
 	f->expected_end_ns = frame->target_ns ? frame->target_ns : frame->present_ns;
 	f->expected_ns = f->expected_end_ns - period_ns;
@@ -70,8 +70,7 @@ static int write_clients(struct gpu_slices *s, const struct gpu_frame *frame, in
 
 		if (!gpu_slices_wanted(s, c->tgid, c->tgid, 0))
 			continue;
-		snprintf(layer, sizeof(layer), "%s",
-			 gpu_slices_process(s, c->tgid, "client"));
+		snprintf(layer, sizeof(layer), "%s", gpu_slices_process(s, c->tgid, "client"));
 		f.token = ++s->n_frames;
 		f.pid = c->tgid;
 		f.layer = layer;
@@ -149,8 +148,7 @@ static void describe(const struct gpu_slices *s, const struct gpu_frame *frame,
 		gpu_slice_arg(slice, "reason", ARG_STRING)->s = gpu_reason_name(frame->reason);
 	if (frame->verdict == FRAME_DROPPED)
 		return;
-	gpu_slice_arg(slice, "latency_ns", ARG_UINT)->u =
-		frame->present_ns - frame->commit.time_ns;
+	gpu_slice_arg(slice, "latency_ns", ARG_UINT)->u = frame->present_ns - frame->commit.time_ns;
 	if (frame->seq)
 		gpu_slice_arg(slice, "seq", ARG_UINT)->u = frame->seq;
 	if (frame->period_ns)
@@ -210,8 +208,8 @@ int gpu_slices_frame(struct gpu_slices *s, const struct gpu_frame *frame)
 	slice.event.n_waited_stages = find_waited(s, frame, waited);
 	describe(s, frame, &slice);
 	r = write_stages(s, frame, slice.event.track, begin_ns);
-	return r < 0 ? r : trace_slice(s->env.writer, &slice.event, frame->present_ns,
-				       frame->n_events);
+	return r < 0 ? r
+		     : trace_slice(s->env.writer, &slice.event, frame->present_ns, frame->n_events);
 }
 
 int gpu_slices_vblank(struct gpu_slices *s, uint32_t device, uint32_t crtc, uint32_t seq,

@@ -101,8 +101,8 @@ void gpu_frames_free(struct gpu_frames *f)
 }
 
 /* Takes item `i` out of a list that keeps its order. */
-#define REMOVE(list, n, i)                                                              \
-	do {                                                                            \
+#define REMOVE(list, n, i)                                                                \
+	do {                                                                              \
 		memmove(&(list)[i], &(list)[(i) + 1], (--(n) - (i)) * sizeof((list)[0])); \
 	} while (0)
 
@@ -125,9 +125,8 @@ static void add_client(struct gpu_frame *frame, const struct gpu_job *job)
 		return;
 	}
 	if (frame->n_clients < GPU_FRAME_CLIENTS && job->tgid && job->queued_ns)
-		frame->clients[frame->n_clients++] = (struct gpu_client){
-			job->tgid, job->id, job->queued_ns, job->done_ns
-		};
+		frame->clients[frame->n_clients++] =
+			(struct gpu_client){ job->tgid, job->id, job->queued_ns, job->done_ns };
 }
 
 /* Jobs that its process has queued since the frame before, and who they waited for. */
@@ -266,8 +265,8 @@ static void finish(struct gpu_frames *f, struct gpu_frame *frame, uint64_t prese
 {
 	struct crtc *c = crtc_of(f, frame->commit.device, frame->crtc);
 
-	frame->present_ns = present_ns > frame->commit.time_ns ? present_ns :
-								 frame->commit.time_ns + 1;
+	frame->present_ns =
+		present_ns > frame->commit.time_ns ? present_ns : frame->commit.time_ns + 1;
 	find_jobs(f, frame, c->commit_ns);
 	if (frame->seq && c->seq && frame->seq > c->seq)
 		gpu_beat_measure(&c->beat, c->present_ns, frame->present_ns, frame->seq - c->seq);

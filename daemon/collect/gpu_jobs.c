@@ -372,8 +372,8 @@ static int latest_first(const void *pa, const void *pb)
 	return a->queued_ns < b->queued_ns ? 1 : a->queued_ns > b->queued_ns ? -1 : 0;
 }
 
-size_t gpu_jobs_queued(const struct gpu_jobs *jobs, uint32_t tgid, uint64_t from_ns,
-		       uint64_t to_ns, const struct gpu_job **ret, size_t max)
+size_t gpu_jobs_queued(const struct gpu_jobs *jobs, uint32_t tgid, uint64_t from_ns, uint64_t to_ns,
+		       const struct gpu_job **ret, size_t max)
 {
 	const struct gpu_job *job;
 	size_t n = 0, pos = 0;

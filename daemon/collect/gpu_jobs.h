@@ -84,8 +84,7 @@ struct gpu_submit {
 const struct gpu_job *gpu_jobs_queue(struct gpu_jobs *jobs, const struct gpu_submit *submit);
 const struct gpu_job *gpu_jobs_run(struct gpu_jobs *jobs, struct gpu_key key, uint64_t time_ns,
 				   uint32_t device, const char *ring);
-const struct gpu_job *gpu_jobs_depend(struct gpu_jobs *jobs, struct gpu_key key,
-				      struct gpu_key on);
+const struct gpu_job *gpu_jobs_depend(struct gpu_jobs *jobs, struct gpu_key key, struct gpu_key on);
 /* Before Linux 6.17 a dependency names the job by its number on its ring. */
 const struct gpu_job *gpu_jobs_depend_by_id(struct gpu_jobs *jobs, const char *ring,
 					    uint64_t sched_id, struct gpu_key on);
@@ -106,8 +105,8 @@ const struct gpu_job *gpu_jobs_last_done(const struct gpu_jobs *jobs, uint32_t t
  * Jobs that the process queued in the time, latest first, and that are done or
  * run; at most `max`. Valid until the next event.
  */
-size_t gpu_jobs_queued(const struct gpu_jobs *jobs, uint32_t tgid, uint64_t from_ns,
-		       uint64_t to_ns, const struct gpu_job **ret, size_t max);
+size_t gpu_jobs_queued(const struct gpu_jobs *jobs, uint32_t tgid, uint64_t from_ns, uint64_t to_ns,
+		       const struct gpu_job **ret, size_t max);
 
 const struct gpu_job *gpu_jobs_by_id(const struct gpu_jobs *jobs, uint64_t id);
 

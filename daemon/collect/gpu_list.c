@@ -14,8 +14,8 @@
 
 #define MAX_NODES 128
 
-#define MAJOR_DRM   226
-#define MAJOR_ACCEL 261
+#define MAJOR_DRM    226
+#define MAJOR_ACCEL  261
 #define FIRST_RENDER 128
 
 struct node {

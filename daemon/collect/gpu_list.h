@@ -13,7 +13,7 @@
 
 #include "gpu_devices.h"
 
-#define GPU_LIST_MAX  32
+#define GPU_LIST_MAX   32
 #define GPU_DEVICE_LEN 48
 
 struct gpu_list_item {
@@ -38,6 +38,7 @@ uint32_t gpu_list_of_rdev(struct gpu_list *list, uint32_t rdev, const char *driv
 uint32_t gpu_list_of_device(struct gpu_list *list, const char *device);
 
 size_t gpu_list_count(const struct gpu_list *list);
-const struct gpu_list_item *gpu_list_get(const struct gpu_list *list, uint32_t number); /* or NULL */
+const struct gpu_list_item *gpu_list_get(const struct gpu_list *list,
+					 uint32_t number); /* or NULL */
 
 #endif

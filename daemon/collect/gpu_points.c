@@ -28,34 +28,60 @@ struct point {
 	const char *strs[GPU_POINT_STRS];
 };
 
-#define SCHED_OLD                                                             \
-	{                                                                     \
-		"*fence", NULL, "?job_count", "?hw_job_count", NULL, "?id",   \
+#define SCHED_OLD                                                           \
+	{                                                                   \
+		"*fence", NULL, "?job_count", "?hw_job_count", NULL, "?id", \
 	}
 #define SCHED_NEW                                                                            \
 	{                                                                                    \
 		"fence_context", "fence_seqno", "?job_count", "?hw_job_count", "?client_id", \
 	}
-#define FENCE_NUMS { "context", "seqno" }
-#define FENCE_STRS { "timeline", "driver" }
-#define I915_NUMS  { "ctx", "seqno", "dev", "class", "instance" }
+#define FENCE_NUMS                 \
+	{                          \
+		"context", "seqno" \
+	}
+#define FENCE_STRS                   \
+	{                            \
+		"timeline", "driver" \
+	}
+#define I915_NUMS                                          \
+	{                                                  \
+		"ctx", "seqno", "dev", "class", "instance" \
+	}
 
 static const struct point points[N_GPU_POINTS] = {
-	[GPU_SCHED_QUEUE] = { "gpu_scheduler", "drm_sched_job",
-			      GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS, SCHED_OLD,
+	[GPU_SCHED_QUEUE] = { "gpu_scheduler",
+			      "drm_sched_job",
+			      GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS,
+			      SCHED_OLD,
 			      { "name" } },
 	[GPU_SCHED_RUN] = { "gpu_scheduler", "drm_run_job", 0, SCHED_OLD, { "name" } },
 	[GPU_SCHED_DONE] = { "gpu_scheduler", "drm_sched_process_job", 0, { "*fence" }, { NULL } },
-	[GPU_SCHED_DEP] = { "gpu_scheduler", "drm_sched_job_wait_dep", 0,
-			    { NULL, NULL, "ctx", "seqno", NULL, "id" }, { "name" } },
-	[GPU_SCHED_QUEUE_2] = { "gpu_scheduler", "drm_sched_job_queue",
-				GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS, SCHED_NEW, { "name", "?dev" } },
-	[GPU_SCHED_RUN_2] = { "gpu_scheduler", "drm_sched_job_run", 0, SCHED_NEW,
+	[GPU_SCHED_DEP] = { "gpu_scheduler",
+			    "drm_sched_job_wait_dep",
+			    0,
+			    { NULL, NULL, "ctx", "seqno", NULL, "id" },
+			    { "name" } },
+	[GPU_SCHED_QUEUE_2] = { "gpu_scheduler",
+				"drm_sched_job_queue",
+				GPU_LAYOUT_THREAD | GPU_LAYOUT_SUBMITS,
+				SCHED_NEW,
+				{ "name", "?dev" } },
+	[GPU_SCHED_RUN_2] = { "gpu_scheduler",
+			      "drm_sched_job_run",
+			      0,
+			      SCHED_NEW,
 			      { "name", "?dev" } },
-	[GPU_SCHED_DONE_2] = { "gpu_scheduler", "drm_sched_job_done", 0,
-			       { "fence_context", "fence_seqno" }, { NULL } },
-	[GPU_SCHED_DEP_2] = { "gpu_scheduler", "drm_sched_job_add_dep", 0,
-			      { "fence_context", "fence_seqno", "ctx", "seqno" }, { NULL } },
+	[GPU_SCHED_DONE_2] = { "gpu_scheduler",
+			       "drm_sched_job_done",
+			       0,
+			       { "fence_context", "fence_seqno" },
+			       { NULL } },
+	[GPU_SCHED_DEP_2] = { "gpu_scheduler",
+			      "drm_sched_job_add_dep",
+			      0,
+			      { "fence_context", "fence_seqno", "ctx", "seqno" },
+			      { NULL } },
 	[GPU_FENCE_INIT] = { "dma_fence", "dma_fence_init",
 			     GPU_LAYOUT_THREAD | GPU_LAYOUT_NEW_FENCE, FENCE_NUMS, FENCE_STRS },
 	[GPU_FENCE_EMIT] = { "dma_fence", "dma_fence_emit",
@@ -66,17 +92,24 @@ static const struct point points[N_GPU_POINTS] = {
 				   GPU_LAYOUT_THREAD | GPU_LAYOUT_OF_THREAD, FENCE_NUMS,
 				   FENCE_STRS },
 	[GPU_FENCE_WAIT_END] = { "dma_fence", "dma_fence_wait_end",
-				 GPU_LAYOUT_THREAD | GPU_LAYOUT_OF_THREAD, FENCE_NUMS,
-				 FENCE_STRS },
-	[GPU_I915_ADD] = { "i915", "i915_request_add",
+				 GPU_LAYOUT_THREAD | GPU_LAYOUT_OF_THREAD, FENCE_NUMS, FENCE_STRS },
+	[GPU_I915_ADD] = { "i915",
+			   "i915_request_add",
 			   GPU_LAYOUT_THREAD | GPU_LAYOUT_REMEMBER | GPU_LAYOUT_SUBMITS,
-			   I915_NUMS, { NULL } },
+			   I915_NUMS,
+			   { NULL } },
 	[GPU_I915_IN] = { "i915", "i915_request_in", 0, I915_NUMS, { NULL } },
 	[GPU_VBLANK] = { "drm", "drm_vblank_event", 0, { "crtc", "seq", "?time" }, { NULL } },
-	[GPU_VBLANK_QUEUED] = { "drm", "drm_vblank_event_queued", 0, { "crtc", "seq", "file" },
+	[GPU_VBLANK_QUEUED] = { "drm",
+				"drm_vblank_event_queued",
+				0,
+				{ "crtc", "seq", "file" },
 				{ NULL } },
-	[GPU_VBLANK_DELIVERED] = { "drm", "drm_vblank_event_delivered", 0,
-				   { "crtc", "seq", "file" }, { NULL } },
+	[GPU_VBLANK_DELIVERED] = { "drm",
+				   "drm_vblank_event_delivered",
+				   0,
+				   { "crtc", "seq", "file" },
+				   { NULL } },
 	[GPU_NVIDIA_XID] = { "nvidia", "nvidia_dev_xid", 0, { "error_code" }, { "?msg", "?dev" } },
 };
 
@@ -210,8 +243,8 @@ static int attach_one(struct gpu_points *p, unsigned i)
 	int r;
 
 	if (p->programs.raw[i]) {
-		p->links[i] = bpf_program__attach_raw_tracepoint(p->programs.raw[i],
-								 points[i].name);
+		p->links[i] =
+			bpf_program__attach_raw_tracepoint(p->programs.raw[i], points[i].name);
 		if (p->links[i] || errno == ENOENT)
 			return 0;
 	}
@@ -223,7 +256,7 @@ static int attach_one(struct gpu_points *p, unsigned i)
 	if (!gpu_point_layout((enum gpu_point)i, format, &layout)) {
 		p->useless[i] = true;
 		log_warn("gpu: tracepoint %s:%s is not as we know it", points[i].system,
-			    points[i].name);
+			 points[i].name);
 		return 0;
 	}
 	if (bpf_map_update_elem(p->layouts_fd, &i, &layout, BPF_ANY) < 0)
@@ -236,9 +269,9 @@ static int attach_one(struct gpu_points *p, unsigned i)
  * Jobs first, since a driver that has just been loaded is about to be used.
  */
 static const uint8_t attach_order[N_GPU_POINTS] = {
-	GPU_SCHED_DONE,	    GPU_SCHED_RUN,	GPU_SCHED_QUEUE,      GPU_SCHED_DONE_2,
-	GPU_SCHED_RUN_2,    GPU_SCHED_QUEUE_2,	GPU_SCHED_DEP,	      GPU_SCHED_DEP_2,
-	GPU_FENCE_SIGNALED, GPU_FENCE_EMIT,	GPU_FENCE_INIT,	      GPU_I915_IN,
+	GPU_SCHED_DONE,	    GPU_SCHED_RUN,	  GPU_SCHED_QUEUE,   GPU_SCHED_DONE_2,
+	GPU_SCHED_RUN_2,    GPU_SCHED_QUEUE_2,	  GPU_SCHED_DEP,     GPU_SCHED_DEP_2,
+	GPU_FENCE_SIGNALED, GPU_FENCE_EMIT,	  GPU_FENCE_INIT,    GPU_I915_IN,
 	GPU_I915_ADD,	    GPU_VBLANK_DELIVERED, GPU_VBLANK_QUEUED, GPU_VBLANK,
 	GPU_FENCE_WAIT_END, GPU_FENCE_WAIT_START, GPU_NVIDIA_XID,
 };

@@ -155,8 +155,8 @@ static int write_queue(struct gpu_slices *s, const struct gpu_job *job)
 	};
 
 	snprintf(name, sizeof(name), "%s queue", job->ring->name);
-	slice.event.track = gpu_slices_lane(s, job->ring->device, name, QUEUE_HELP, &begin_ns,
-					    job->start_ns);
+	slice.event.track =
+		gpu_slices_lane(s, job->ring->device, name, QUEUE_HELP, &begin_ns, job->start_ns);
 	if (!slice.event.track)
 		return 0; /* more wait than can be drawn: the job itself is there */
 	slice.event.time_ns = begin_ns;
@@ -181,8 +181,8 @@ static int write_old(struct gpu_slices *s, const struct gpu_job *job, uint64_t e
 		.event = { .name = "queued before the recording", .category = "gpu" },
 	};
 
-	slice.event.track = gpu_slices_lane(s, job->ring->device, job->ring->name, OLD_HELP,
-					    &begin_ns, end_ns);
+	slice.event.track =
+		gpu_slices_lane(s, job->ring->device, job->ring->name, OLD_HELP, &begin_ns, end_ns);
 	if (!slice.event.track) {
 		trace_writer_skip(s->env.writer, job->n_events);
 		return 0;
@@ -227,9 +227,9 @@ static int write_stage(struct gpu_slices *s, const struct gpu_job *job, uint64_t
 	a++;
 	a->name = "queued_ns"; /* before it began */
 	snprintf(a->value, sizeof(a->value), "%llu",
-		 (unsigned long long)(job->start_ns > job->queued_ns ?
-					      job->start_ns - job->queued_ns :
-					      0));
+		 (unsigned long long)(job->start_ns > job->queued_ns
+					      ? job->start_ns - job->queued_ns
+					      : 0));
 	a++;
 	if (job->ioctl_ns) {
 		a->name = "submitted_in"; /* a call whose slice names the job */
@@ -320,9 +320,8 @@ int gpu_slices_xid(struct gpu_slices *s, const struct gpu_point_event *ev)
 		.event = { .name = "Xid", .category = "gpu", .time_ns = ev->hdr.time_ns },
 	};
 
-	slice.event.track =
-		gpu_slices_track(s, gpu_list_of_device(s->gpus, ev->strs[STR_DEV]), "errors", 0,
-				 "Errors that the driver reports.");
+	slice.event.track = gpu_slices_track(s, gpu_list_of_device(s->gpus, ev->strs[STR_DEV]),
+					     "errors", 0, "Errors that the driver reports.");
 	if (!slice.event.track)
 		return -ENOMEM;
 	gpu_slice_arg(&slice, "code", ARG_UINT)->u = ev->nums[NUM_XID];

@@ -12,10 +12,10 @@
 #define GPU_SLICES_H
 
 #include "collector.h"
-#include "gpu_list.h"
 #include "gpu_fences.h"
 #include "gpu_frames.h"
 #include "gpu_jobs.h"
+#include "gpu_list.h"
 #include "gpu_point_events.h"
 
 struct gpu_slices;

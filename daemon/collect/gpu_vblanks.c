@@ -8,11 +8,11 @@
 
 #include "clock.h"
 
-#define N_RECENT     (sizeof(((struct gpu_beat *)0)->recent) / sizeof(uint64_t))
-#define MAX_STEP     64			/* vblanks between two that measure the period */
-#define PERIOD_MIN   (1 * NS_PER_MS)	/* 1,000 Hz */
-#define PERIOD_MAX   (1 * NS_PER_SEC)
-#define TELL_NS	     (250 * NS_PER_MS)	/* a client is told of a vblank within this */
+#define N_RECENT   (sizeof(((struct gpu_beat *)0)->recent) / sizeof(uint64_t))
+#define MAX_STEP   64		   /* vblanks between two that measure the period */
+#define PERIOD_MIN (1 * NS_PER_MS) /* 1,000 Hz */
+#define PERIOD_MAX (1 * NS_PER_SEC)
+#define TELL_NS	   (250 * NS_PER_MS) /* a client is told of a vblank within this */
 
 static int by_value(const void *pa, const void *pb)
 {

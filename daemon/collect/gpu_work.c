@@ -13,11 +13,11 @@
 #include <string.h>
 
 #include "clock.h"
-#include "gpu_list.h"
 #include "gpu_fences.h"
 #include "gpu_frames.h"
 #include "gpu_jobs.h"
 #include "gpu_links.h"
+#include "gpu_list.h"
 #include "gpu_points.h"
 #include "gpu_slices.h"
 #include "hash.h"
@@ -142,8 +142,7 @@ static bool queue(struct gpu_work *w, const struct gpu_point_event *ev, const ch
 
 static bool run(struct gpu_work *w, const struct gpu_point_event *ev, const char *ring)
 {
-	return counted(
-		gpu_jobs_run(w->jobs, key_of(ev), ev->hdr.time_ns, device_of(w, ev), ring));
+	return counted(gpu_jobs_run(w->jobs, key_of(ev), ev->hdr.time_ns, device_of(w, ev), ring));
 }
 
 static bool has_scheduler(const struct gpu_work *w, uint32_t device, const char *driver)
@@ -161,10 +160,27 @@ static bool has_scheduler(const struct gpu_work *w, uint32_t device, const char 
 static bool fence(struct gpu_work *w, const struct gpu_point_event *ev)
 {
 	static const char *const others[] = {
-		"drm_sched", "dma_fence_array", "dma_fence_chain", "stub", "drm_stub", "i915",
-		/* Drivers whose jobs all go through a scheduler, and whose other fences are none. */
-		"amdgpu", "amdgpu_tlb_fence", "etnaviv", "lima", "panfrost", "v3d", "powervr",
-		"panthor", "xe", "amdxdna", "rocket", "ethosu", "asahi",
+		"drm_sched",
+		"dma_fence_array",
+		"dma_fence_chain",
+		"stub",
+		"drm_stub",
+		"i915",
+		/* Drivers whose jobs all go through a scheduler, and whose other fences are none.
+		 */
+		"amdgpu",
+		"amdgpu_tlb_fence",
+		"etnaviv",
+		"lima",
+		"panfrost",
+		"v3d",
+		"powervr",
+		"panthor",
+		"xe",
+		"amdxdna",
+		"rocket",
+		"ethosu",
+		"asahi",
 	};
 	const char *driver = ev->strs[STR_DEV], *ring = ev->strs[STR_RING];
 

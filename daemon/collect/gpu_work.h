@@ -22,7 +22,8 @@ int gpu_work_new(const struct encoder_env *env, struct gpu_links *links, const c
 void gpu_work_free(struct gpu_work *w); /* takes NULL */
 
 int gpu_work_encode(struct gpu_work *w, const struct event_hdr *hdr);
-/* An ioctl that has returned, before its slice is made: it may be a commit, or have waited for a job. */
+/* An ioctl that has returned, before its slice is made: it may be a commit, or have waited for a
+ * job. */
 void gpu_work_ioctl(struct gpu_work *w, const struct gpu_ioctl_event *ev);
 int gpu_work_flush(struct gpu_work *w, uint64_t now_ns, bool final);
 

@@ -94,8 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	parse_format(data, size);
 	if (trace_writer_new(drop, NULL, &env.writer) < 0)
 		return 0;
-	if (process_table_new(NULL, &env.processes) == 0 &&
-	    gpu_encoder_new(&env, &encoder) == 0) {
+	if (process_table_new(NULL, &env.processes) == 0 && gpu_encoder_new(&env, &encoder) == 0) {
 		n = encode(&env, encoder, data, size);
 		(void)trace_writer_flush(env.writer);
 		trace_writer_stats(env.writer, 0, &stats);

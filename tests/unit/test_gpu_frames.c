@@ -9,9 +9,9 @@
 #include "collect/gpu_jobs.h"
 #include "collect/gpu_vblanks.h"
 
-#define PERIOD	  (16 * NS_PER_MS)
-#define FILE_1	  0xffff888800001000
-#define FILE_2	  0xffff888800002000
+#define PERIOD	   (16 * NS_PER_MS)
+#define FILE_1	   0xffff888800001000
+#define FILE_2	   0xffff888800002000
 #define MAX_FRAMES 256
 
 static struct gpu_jobs *jobs;
@@ -310,8 +310,13 @@ END_TEST
 static void job(uint64_t seqno, uint32_t tgid, uint64_t queued, uint64_t done)
 {
 	struct gpu_submit s = {
-		.key = { 1, seqno }, .time_ns = queued, .device = 1, .ring = "gfx",
-		.tgid = tgid, .tid = tgid, .at_once = true,
+		.key = { 1, seqno },
+		.time_ns = queued,
+		.device = 1,
+		.ring = "gfx",
+		.tgid = tgid,
+		.tid = tgid,
+		.at_once = true,
 	};
 
 	gpu_jobs_queue(jobs, &s);
@@ -363,8 +368,13 @@ static void composed(uint64_t n, uint64_t client_queued, uint64_t client_done, u
 		     uint64_t done)
 {
 	struct gpu_submit s = {
-		.key = { 2, n }, .time_ns = client_queued, .device = 1, .ring = "client",
-		.tgid = 200, .tid = 200, .at_once = true,
+		.key = { 2, n },
+		.time_ns = client_queued,
+		.device = 1,
+		.ring = "client",
+		.tgid = 200,
+		.tid = 200,
+		.at_once = true,
 	};
 	struct gpu_key client = s.key, own = { 3, n };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs on rings: when the hardware worked on them, whatever order they are done in; waits for fences. */
+/* Jobs on rings: when the hardware worked on them, whatever order they are done in; waits for
+ * fences. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,7 +181,12 @@ END_TEST
 START_TEST(a_driver_without_a_scheduler_hands_over_at_once)
 {
 	struct gpu_submit s = {
-		.key = key(1), .time_ns = 1000, .device = 1, .ring = "q", .tgid = 5, .tid = 5,
+		.key = key(1),
+		.time_ns = 1000,
+		.device = 1,
+		.ring = "q",
+		.tgid = 5,
+		.tid = 5,
 		.at_once = true,
 	};
 
@@ -241,7 +247,7 @@ START_TEST(the_jobs_that_it_waited_for_are_known)
 	queue_on(2, 1100, 1, "compute");
 	first = gpu_jobs_find(jobs, key(1));
 	ck_assert_ptr_nonnull(gpu_jobs_depend(jobs, key(2), key(1)));
-	ck_assert_ptr_nonnull(gpu_jobs_depend(jobs, key(2), key(1))); /* said twice */
+	ck_assert_ptr_nonnull(gpu_jobs_depend(jobs, key(2), key(1)));  /* said twice */
 	ck_assert_ptr_nonnull(gpu_jobs_depend(jobs, key(2), key(77))); /* of what is not known */
 	second = gpu_jobs_find(jobs, key(2));
 	ck_assert_uint_eq(second->n_deps, 1);
@@ -253,8 +259,13 @@ END_TEST
 
 START_TEST(before_6_17_a_job_that_waits_is_named_by_its_number)
 {
-	struct gpu_submit other = { .key = key(2), .time_ns = 1100, .device = 2, .ring = "compute",
-				    .tgid = 5, .tid = 5, .sched_id = 2 };
+	struct gpu_submit other = { .key = key(2),
+				    .time_ns = 1100,
+				    .device = 2,
+				    .ring = "compute",
+				    .tgid = 5,
+				    .tid = 5,
+				    .sched_id = 2 };
 
 	queue(1, 1000);
 	queue_on(2, 1100, 1, "compute");

@@ -28,7 +28,8 @@ static void add(const char *device, const char *node, unsigned minor)
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "mkdir -p devices/%s class/drm/%s dev/char/226:%u && echo 226:%u > class/drm/%s/dev "
+		 "mkdir -p devices/%s class/drm/%s dev/char/226:%u && echo 226:%u > "
+		 "class/drm/%s/dev "
 		 "&& ln -s ../../../devices/%s dev/char/226:%u/device",
 		 device, node, minor, minor, node, device, minor);
 	run(text);

@@ -8,12 +8,12 @@
 #include "collect/gpu_points.h"
 #include "tracepoint_format.h"
 
-#define COMMON                                                                                \
-	"name: x\nID: 1348\nformat:\n"                                                        \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"        \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"                            \
+#define COMMON                                                                         \
+	"name: x\nID: 1348\nformat:\n"                                                 \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"                     \
 	"\n"
 
 /* drm_sched_job and drm_run_job of Linux 6.1 and 6.12. */
