@@ -98,6 +98,8 @@ const uint64_t *gpu_encoder_stack_ends(void *encoder)
 
 void gpu_encoder_lost(void *encoder, int cpu)
 {
-	(void)encoder;
+	struct gpu_encoder *enc = encoder;
+
 	(void)cpu;
+	gpu_work_lost(enc->work);
 }

@@ -43,6 +43,7 @@ struct gpu_work {
 	struct gpu_slices *slices;
 	uint64_t with_scheduler; /* bit N: GPU N has jobs of a scheduler */
 	uint64_t last_ns;	 /* of the latest record */
+	uint64_t lost_ns;	 /* until then some are missing; 0: none */
 	int error;		 /* of writing, since the last look */
 };
 
@@ -416,6 +417,22 @@ int gpu_work_encode(struct gpu_work *w, const struct event_hdr *hdr)
 	return r < 0 ? r : take_error(w);
 }
 
+void gpu_work_lost(struct gpu_work *w)
+{
+	w->lost_ns = w->last_ns;
+}
+
+/* That it still runs is not said of a job whose end may be missing. */
+static void on_open_job(void *ctx, const struct gpu_job *job)
+{
+	struct gpu_work *w = ctx;
+
+	if (job->run_ns > w->lost_ns)
+		on_job(ctx, job);
+	else
+		skip(w, job->n_events);
+}
+
 /* What still goes on when the recording ends. */
 static int write_rest(struct gpu_work *w)
 {
@@ -423,9 +440,13 @@ static int write_rest(struct gpu_work *w)
 	struct gpu_wait wait;
 	int r = 0;
 
-	gpu_jobs_each(w->jobs, on_job, w);
-	while (r == 0 && gpu_fences_rest(w->fences, &wait))
-		r = gpu_slices_wait(w->slices, &wait, w->last_ns, &text, 1);
+	gpu_jobs_each(w->jobs, on_open_job, w);
+	while (r == 0 && gpu_fences_rest(w->fences, &wait)) {
+		if (wait.begin_ns > w->lost_ns)
+			r = gpu_slices_wait(w->slices, &wait, w->last_ns, &text, 1);
+		else
+			skip(w, 1);
+	}
 	return r;
 }
 

@@ -25,6 +25,8 @@ int gpu_work_encode(struct gpu_work *w, const struct event_hdr *hdr);
 /* An ioctl that has returned, before its slice is made: it may be a commit, or have waited for a
  * job. */
 void gpu_work_ioctl(struct gpu_work *w, const struct gpu_ioctl_event *ev);
+/* Events are missing: what is open now may be over for long. */
+void gpu_work_lost(struct gpu_work *w);
 int gpu_work_flush(struct gpu_work *w, uint64_t now_ns, bool final);
 
 #endif

@@ -381,6 +381,27 @@ START_TEST(what_still_runs_at_the_end_says_so)
 }
 END_TEST
 
+START_TEST(where_events_are_missing_nobody_says_that_a_job_still_runs)
+{
+	struct gpu_point_event ev = of_thread(GPU_FENCE_WAIT_START, 1150, 1002);
+
+	queue(1, 1000, 900, CARD, "gfx");
+	step(GPU_SCHED_RUN, 1, 1100, "gfx");
+	ev.hdr.tgid = ev.tgid;
+	ev.hdr.tid = ev.tid;
+	encode(&ev.hdr);
+	gpu_encoder_lost(encoder, 0);
+	queue(2, 1200, 1160, CARD, "compute");
+	submit(1160, 1250);
+	step(GPU_SCHED_RUN, 2, 1300, "compute");
+	step(GPU_SCHED_DONE, 77, 1400, "");
+	finish();
+	ck_assert_uint_eq(n_stages(), 1);
+	ck_assert_str_eq(specification(stage(0, NULL)->hw_queue_iid), "compute");
+	ck_assert_ptr_null(event("fence wait", 0));
+}
+END_TEST
+
 START_TEST(jobs_that_wait_together_have_lanes)
 {
 	const TracePacket *a, *b;
@@ -841,6 +862,7 @@ int main(void)
 	tcase_add_test(tc, the_kernels_own_jobs_have_their_own_queue);
 	tcase_add_test(tc, a_job_from_before_is_on_a_track_of_its_own);
 	tcase_add_test(tc, what_still_runs_at_the_end_says_so);
+	tcase_add_test(tc, where_events_are_missing_nobody_says_that_a_job_still_runs);
 	tcase_add_test(tc, jobs_that_wait_together_have_lanes);
 	tcase_add_test(tc, a_filter_leaves_out_others_jobs_but_not_their_time_on_the_ring);
 	tcase_add_test(tc, a_drivers_fence_is_a_job_where_nothing_else_tells);
