@@ -68,7 +68,7 @@ static int write_clients(struct gpu_slices *s, const struct gpu_frame *frame, in
 	for (size_t i = 0; i < frame->n_clients && r == 0; i++) {
 		const struct gpu_client *c = &frame->clients[i];
 
-		if (!gpu_slices_wanted(s, c->tgid, c->tgid, 0))
+		if (!gpu_slices_wanted(s, c->tgid, c->tgid, c->cgroup_id))
 			continue;
 		snprintf(layer, sizeof(layer), "%s", gpu_slices_process(s, c->tgid, "client"));
 		f.token = ++s->n_frames;
@@ -162,13 +162,14 @@ static void describe(const struct gpu_slices *s, const struct gpu_frame *frame,
 static size_t find_waited(const struct gpu_slices *s, const struct gpu_frame *frame,
 			  uint64_t ret[GPU_FRAME_JOBS + GPU_FRAME_CLIENTS])
 {
+	const struct gpu_client *c = frame->clients;
 	size_t n = 0;
 
 	for (size_t i = 0; i < frame->n_jobs; i++)
 		ret[n++] = frame->jobs[i];
 	for (size_t i = 0; i < frame->n_clients; i++)
-		if (gpu_slices_wanted(s, frame->clients[i].tgid, frame->clients[i].tgid, 0))
-			ret[n++] = frame->clients[i].job;
+		if (gpu_slices_wanted(s, c[i].tgid, c[i].tgid, c[i].cgroup_id))
+			ret[n++] = c[i].job;
 	return n;
 }
 
@@ -190,7 +191,7 @@ int gpu_slices_frame(struct gpu_slices *s, const struct gpu_frame *frame)
 	if (begin_ns < s->env.start_ns)
 		begin_ns = s->env.start_ns;
 	if (begin_ns >= frame->present_ns ||
-	    !gpu_slices_wanted(s, frame->commit.tgid, frame->commit.tid, 0)) {
+	    !gpu_slices_wanted(s, frame->commit.tgid, frame->commit.tid, frame->commit.cgroup_id)) {
 		trace_writer_skip(s->env.writer, frame->n_events);
 		return 0;
 	}

@@ -126,7 +126,8 @@ static void add_client(struct gpu_frame *frame, const struct gpu_job *job)
 	}
 	if (frame->n_clients < GPU_FRAME_CLIENTS && job->tgid && job->queued_ns)
 		frame->clients[frame->n_clients++] =
-			(struct gpu_client){ job->tgid, job->id, job->queued_ns, job->done_ns };
+			(struct gpu_client){ job->tgid, job->id, job->queued_ns, job->done_ns,
+					     job->cgroup_id };
 }
 
 /* Jobs that its process has queued since the frame before, and who they waited for. */

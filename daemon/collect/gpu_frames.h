@@ -47,6 +47,7 @@ struct gpu_commit {
 	uint64_t id;		  /* the caller's, for the frame */
 	uint32_t device;	  /* the caller's number */
 	uint32_t tgid, tid;
+	uint64_t cgroup_id;
 	bool is_async; /* may be shown at once, without waiting for a vblank */
 	bool failed;   /* the display was busy with the one before */
 };
@@ -57,6 +58,7 @@ struct gpu_client {
 	uint64_t job;	    /* its id */
 	uint64_t queued_ns; /* its drawing began */
 	uint64_t done_ns;
+	uint64_t cgroup_id;
 };
 
 struct gpu_frame {

@@ -312,6 +312,7 @@ static void commit(struct gpu_work *w, const struct gpu_ioctl_event *ev, uint32_
 		.device = gpu_list_of_rdev(w->gpus, ev->rdev, ev->driver),
 		.tgid = ev->hdr.tgid,
 		.tid = ev->hdr.tid,
+		.cgroup_id = ev->hdr.cgroup_id,
 		.is_async = (flags & FLIP_ASYNC) != 0,
 		.failed = ev->ret == -EBUSY,
 	};
