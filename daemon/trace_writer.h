@@ -93,6 +93,8 @@ void trace_writer_skip(struct trace_writer *w, unsigned n_events);
  * ledger and for the descriptors of tracks that it is the first to use.
  */
 void trace_writer_source(struct trace_writer *w, unsigned source, uint64_t time_ns);
+/* When it happened, of what is written later than its event came: its thread may be gone. */
+void trace_writer_time(struct trace_writer *w, uint64_t time_ns);
 
 /* Grows when a bulk block was dropped: everything interned is gone. */
 unsigned trace_writer_generation(const struct trace_writer *w);

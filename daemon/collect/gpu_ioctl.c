@@ -162,6 +162,7 @@ static int write_slice(struct gpu_ioctls *g, const struct waiting *w, uint64_t c
 		add_true(&d, "entered_before");
 	event.n_args = d.n_args;
 
+	trace_writer_time(env->writer, hdr->time_ns);
 	event.track =
 		trace_thread_track(env->writer, hdr->tgid, hdr->tid, thread ? thread->start_ns : 0);
 	if (!event.track)

@@ -289,6 +289,7 @@ int gpu_slices_wait(struct gpu_slices *s, const struct gpu_wait *wait, uint64_t 
 
 	if (end_ns < wait->begin_ns)
 		end_ns = wait->begin_ns;
+	trace_writer_time(s->env.writer, wait->begin_ns);
 	slice.event.track = trace_thread_track(s->env.writer, wait->tgid, wait->tid,
 					       thread ? thread->start_ns : 0);
 	if (!slice.event.track)

@@ -580,6 +580,9 @@ START_TEST(a_wait_for_what_is_not_known_is_a_wait_all_the_same)
 	ev.nums[NUM_CONTEXT] = 98; /* the end of one from before */
 	encode(&ev.hdr);
 	finish(); /* it goes on at the end */
+	for (size_t k = 0; k < w.n; k++)
+		if (w.packets[k]->track_descriptor && w.packets[k]->track_descriptor->thread)
+			ck_assert_uint_eq(w.packets[k]->timestamp, t0 + 1500); /* it lived then */
 	ck_assert_str_eq(arg(event("fence wait", 0), "fence"), "99:0");
 	ck_assert_ptr_null(event("fence wait", 0)->track_event->gpu_correlation);
 }
