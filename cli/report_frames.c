@@ -21,7 +21,7 @@ struct display {
 	uint64_t n, n_on_time, n_late, n_dropped, n_missed;
 	uint64_t refresh_ns; /* the last one's */
 	uint64_t first_ns, last_ns;
-	uint64_t *latencies;
+	uint64_t *latencies; /* of the whole's */
 };
 
 struct frames_report {
@@ -31,6 +31,7 @@ struct frames_report {
 	size_t n_frames;
 	struct display *displays;
 	size_t n_displays;
+	uint64_t *latencies; /* of the displays one after the other, as frames are */
 	uint64_t n_meant;
 };
 
@@ -59,10 +60,7 @@ static struct display *add_display(struct frames_report *f, uint32_t name)
 		return NULL;
 	f->displays = d;
 	d = &f->displays[f->n_displays];
-	*d = (struct display){ .name = name };
-	d->latencies = malloc(f->n_frames * sizeof(*d->latencies));
-	if (!d->latencies)
-		return NULL;
+	*d = (struct display){ .name = name, .latencies = f->latencies + f->n_meant };
 	f->n_displays++;
 	return d;
 }
@@ -104,6 +102,9 @@ static int build(struct frames_report *f)
 	int r = 0;
 
 	f->frames = trace_index_frames(f->r->ix, &f->n_frames);
+	f->latencies = calloc(f->n_frames + 1, sizeof(*f->latencies));
+	if (!f->latencies)
+		return -ENOMEM;
 	for (size_t i = 0; i < f->n_frames && r == 0; i++)
 		if (is_meant(f, &f->frames[i]))
 			r = add(f, &f->frames[i]);
@@ -278,8 +279,7 @@ int report_frames(struct report *r)
 		put_json(&f);
 	else if (error == 0)
 		print_text(&f);
-	for (size_t i = 0; i < f.n_displays; i++)
-		free(f.displays[i].latencies);
+	free(f.latencies);
 	free(f.displays);
 	return error;
 }

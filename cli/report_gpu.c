@@ -20,8 +20,7 @@ struct row {
 		stack; /* as in trace_gpu_job; those not asked for are the same */
 	int32_t pid;
 	uint64_t n, busy_ns;
-	uint64_t *queued; /* of those that tell */
-	size_t n_queued;
+	size_t first_queued, n_queued; /* of those that tell, by length */
 };
 
 struct rows {
@@ -30,11 +29,19 @@ struct rows {
 	struct hash *by_key; /* index + 1 */
 };
 
+/* How long a job of the ring with this number was queued. */
+struct queued {
+	size_t ring;
+	uint64_t ns;
+};
+
 struct gpu_report {
 	const struct report *r;
 	struct report_window window;
 	struct rows rings, stacks;
 	struct hash *same; /* the functions of a stack -> the first stack that has them + 1 */
+	struct queued *queued;
+	size_t n_queued, cap_queued;
 	uint64_t n_jobs, busy_ns;
 };
 
@@ -61,18 +68,18 @@ static struct row *row_of(struct rows *rows, const struct row *key)
 	return &more[rows->n++];
 }
 
-static int add_queued(struct row *row, uint64_t ns)
+static int add_queued(struct gpu_report *g, size_t ring, uint64_t ns)
 {
-	/* Grows by doubling: at each power of two. */
-	if ((row->n_queued & (row->n_queued - 1)) == 0) {
-		size_t cap = row->n_queued ? 2 * row->n_queued : 1;
-		uint64_t *more = realloc(row->queued, cap * sizeof(*more));
+	if (g->n_queued == g->cap_queued) {
+		size_t cap = g->cap_queued ? 2 * g->cap_queued : 64;
+		struct queued *more = realloc(g->queued, cap * sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
-		row->queued = more;
+		g->queued = more;
+		g->cap_queued = cap;
 	}
-	row->queued[row->n_queued++] = ns;
+	g->queued[g->n_queued++] = (struct queued){ ring, ns };
 	return 0;
 }
 
@@ -113,7 +120,7 @@ static int add_job(struct gpu_report *g, const struct trace_gpu_job *job)
 	row->n++;
 	row->busy_ns += ns;
 	if (job->queued_ns != UINT64_MAX)
-		r = add_queued(row, job->queued_ns);
+		r = add_queued(g, (size_t)(row - g->rings.list), job->queued_ns);
 	if (job->stack != TRACE_NONE && r == 0) {
 		stack.stack = same_functions(g, job->stack);
 		r = stack.stack == TRACE_NONE ? -ENOMEM : 0;
@@ -128,11 +135,26 @@ static int add_job(struct gpu_report *g, const struct trace_gpu_job *job)
 	return r;
 }
 
-static int by_number(const void *pa, const void *pb)
+static int by_ring_and_length(const void *pa, const void *pb)
 {
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
+	const struct queued *a = pa, *b = pb;
 
-	return a < b ? -1 : a > b;
+	if (a->ring != b->ring)
+		return a->ring < b->ring ? -1 : 1;
+	return a->ns < b->ns ? -1 : a->ns > b->ns;
+}
+
+static void sort_queued(struct gpu_report *g)
+{
+	struct row *row;
+
+	if (g->n_queued)
+		qsort(g->queued, g->n_queued, sizeof(*g->queued), by_ring_and_length);
+	for (size_t i = 0; i < g->n_queued; i++) {
+		row = &g->rings.list[g->queued[i].ring];
+		if (row->n_queued++ == 0)
+			row->first_queued = i;
+	}
 }
 
 static int busier(const void *pa, const void *pb)
@@ -161,10 +183,7 @@ static int build(struct gpu_report *g)
 		if (report_window_has(&g->window, jobs[i].begin_ns, jobs[i].end_ns) &&
 		    report_window_is_meant(g->r, jobs[i].pid, jobs[i].process))
 			r = add_job(g, &jobs[i]);
-	for (size_t i = 0; i < g->rings.n; i++)
-		if (g->rings.list[i].n_queued)
-			qsort(g->rings.list[i].queued, g->rings.list[i].n_queued, sizeof(uint64_t),
-			      by_number);
+	sort_queued(g);
 	if (g->rings.n)
 		qsort(g->rings.list, g->rings.n, sizeof(struct row), busier);
 	if (g->stacks.n)
@@ -173,11 +192,11 @@ static int build(struct gpu_report *g)
 }
 
 /* The least that `percent` of them are not above. */
-static uint64_t percentile(const struct row *row, unsigned percent)
+static uint64_t percentile(const struct gpu_report *g, const struct row *row, unsigned percent)
 {
 	size_t i = (row->n_queued * percent + 99) / 100;
 
-	return row->n_queued ? row->queued[i ? i - 1 : 0] : 0;
+	return row->n_queued ? g->queued[row->first_queued + (i ? i - 1 : 0)].ns : 0;
 }
 
 /* ---- as text ---- */
@@ -203,9 +222,9 @@ static void print_rings(const struct gpu_report *g)
 		       report_percent(row->busy_ns, g->window.to_ns - g->window.from_ns),
 		       report_number(row->n).s);
 		if (row->n_queued)
-			printf(" %10s %10s %10s", report_duration(percentile(row, 50)).s,
-			       report_duration(percentile(row, 95)).s,
-			       report_duration(percentile(row, 100)).s);
+			printf(" %10s %10s %10s", report_duration(percentile(g, row, 50)).s,
+			       report_duration(percentile(g, row, 95)).s,
+			       report_duration(percentile(g, row, 100)).s);
 		else
 			printf(" %10s %10s %10s", "-", "-", "-");
 		printf("  ");
@@ -300,9 +319,9 @@ static void put_row(struct json *j, const struct gpu_report *g, const struct row
 	json_u64(j, "jobs", row->n);
 	json_u64(j, "busy_ns", row->busy_ns);
 	if (row->n_queued) {
-		json_u64(j, "queued_50_ns", percentile(row, 50));
-		json_u64(j, "queued_95_ns", percentile(row, 95));
-		json_u64(j, "queued_max_ns", percentile(row, 100));
+		json_u64(j, "queued_50_ns", percentile(g, row, 50));
+		json_u64(j, "queued_95_ns", percentile(g, row, 95));
+		json_u64(j, "queued_max_ns", percentile(g, row, 100));
 	}
 	if (row->stack != TRACE_NONE) {
 		json_array(j, "stack");
@@ -336,8 +355,6 @@ static void put_json(const struct gpu_report *g)
 
 static void rows_done(struct rows *rows)
 {
-	for (size_t i = 0; i < rows->n; i++)
-		free(rows->list[i].queued);
 	free(rows->list);
 	hash_free(rows->by_key);
 }
@@ -366,5 +383,6 @@ int report_gpu(struct report *r)
 	rows_done(&g.rings);
 	rows_done(&g.stacks);
 	hash_free(g.same);
+	free(g.queued);
 	return error;
 }
