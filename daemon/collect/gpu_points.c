@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "log.h"
 #include "tracefs.h"
 #include "tracepoint_format.h"
@@ -222,11 +223,15 @@ static int attach_to(struct gpu_points *p, unsigned i, uint64_t id)
 		.type = PERF_TYPE_TRACEPOINT,
 		.config = id,
 	};
-	int fd, r;
+	int fd = -1, r = -ENODEV;
 
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	for (unsigned cpu = 0; fd < 0 && r == -ENODEV && cpu < cpus_possible(); cpu++) {
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
+				  PERF_FLAG_FD_CLOEXEC);
+		r = fd < 0 ? -errno : 0; /* -ENODEV: the CPU is offline */
+	}
 	if (fd < 0)
-		return -errno;
+		return r;
 	p->links[i] = bpf_program__attach_perf_event_opts(p->programs.classic, fd, &opts);
 	if (p->links[i])
 		return 0;
