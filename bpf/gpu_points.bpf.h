@@ -138,15 +138,6 @@ static __always_inline bool fence_wanted(void *ctx, const struct gpu_layout *l,
 	return is_new(key) || l->flags & GPU_LAYOUT_REMEMBER;
 }
 
-/* Of a driver that the table of ioctls does not have, this tells which of them those are. */
-static __always_inline void mark_submit(const struct gpu_ioctl_event *ioctl)
-{
-	struct gpu_ioctl_event *ev = (struct gpu_ioctl_event *)ioctl;
-
-	if (ev->ioctl_class == GPU_CLASS_UNKNOWN)
-		ev->ioctl_class = GPU_CLASS_SUBMIT;
-}
-
 static __always_inline void fill_thread(struct gpu_point_event *ev, const struct gpu_layout *l,
 					const struct gpu_ioctl_event *ioctl)
 {
@@ -163,7 +154,7 @@ static __always_inline void fill_thread(struct gpu_point_event *ev, const struct
 	}
 	if (ioctl) {
 		if (l->flags & GPU_LAYOUT_SUBMITS)
-			mark_submit(ioctl);
+			gpu_ioctl_queued_job(ioctl);
 		ev->ioctl_ns = ioctl->enter_ns;
 		ev->file = ioctl->file;
 		ev->rdev = ioctl->rdev;
