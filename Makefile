@@ -24,7 +24,7 @@ MULTIARCH_INCLUDE := $(firstword $(wildcard /usr/include/$(MULTIARCH) /usr/$(MUL
 # CFLAGS belongs to whoever builds; ours come first so theirs can win.
 CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
-            -Idaemon -Idaemon/base -Iproto -Icli -Ibpf -I$(O)/bpf -I$(O)/proto \
+            -Idaemon -Idaemon/base -Iproto -Icli -Ibpf -I$(O)/bpf -I$(O)/proto -I$(O)/tables \
             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -fno-omit-frame-pointer \
             $(if $(WERROR),-Werror) \
@@ -51,6 +51,8 @@ READERS := $(wildcard tests/tools/*.c)
 obj     = $(patsubst %.c,$(O)/%.o,$(1))
 PB_SRC := $(PROTO:%.proto=$(O)/%.pb-c.c)
 SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
+# What is made of tables of facts.
+TABLES := $(O)/tables/gpu_ioctls.inc
 SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
 UNIT   := $(UNIT_TESTS:%.c=$(O)/%)
 PROGS  := $(TOOLS:%.c=$(O)/%)
@@ -88,7 +90,7 @@ $(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
 
 # Skeletons and protobuf headers exist before anything that may include them;
 # after the first build the .d files know the exact dependencies.
-$(O)/%.o: %.c | $(SKEL) $(PB_SRC)
+$(O)/%.o: %.c | $(SKEL) $(PB_SRC) $(TABLES)
 	$(call say,CC)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(cflags) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -115,6 +117,12 @@ $(O)/proto/%.pb-c.c: proto/%.proto
 	$(call say,PROTO)
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=proto --c_out=$(@D) $<
+
+$(O)/tables/gpu_ioctls.inc: daemon/collect/gpu_ioctls.awk daemon/collect/gpu_ioctls.csv \
+		daemon/collect/gpu_nv_status.csv
+	$(call say,TABLE)
+	@mkdir -p $(@D)
+	$(Q)awk -f $^ > $@
 
 # What the tests trace is built like a distribution's programs: no sanitizers. A
 # call stays a call, so that it is known what their stacks are.
@@ -223,7 +231,7 @@ $(FUZZ_LIB): $(patsubst %.c,$(O)/fuzz/%.o,$(DAEMON) $(CLI) $(BASE)) \
 		$(PB_SRC:$(O)/%.c=$(O)/fuzz/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(O)/fuzz/%.o: %.c | $(SKEL) $(PB_SRC)
+$(O)/fuzz/%.o: %.c | $(SKEL) $(PB_SRC) $(TABLES)
 	$(call say,CC)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@

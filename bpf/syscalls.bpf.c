@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * syscalls.bpf.c - system calls on sockets, waits for descriptors, and ioctls
- * on GPU devices.
+ * syscalls.bpf.c - system calls on sockets, and waits for descriptors.
  *
  * Feeds daemon/collect/syscalls.c. One pair of programs sees every system call
  * of the machine, so their first instructions decide whether it is one of
@@ -19,8 +18,7 @@ const volatile __u8 call_of_nr[SYSCALLS_MAX_NR]; /* enum syscalls_call_id */
 const volatile __u64 wait_min_ns = 10000;	 /* a wait that is over sooner is no event */
 
 /* Changed by the daemon while we run. */
-__u32 own_tgids[EVENT_MAX_OWN];	    /* left out; 0 = free */
-__u8 gpu_class[SYSCALLS_MAX_MAJOR]; /* of a major number: enum gpu_class */
+__u32 own_tgids[EVENT_MAX_OWN]; /* left out; 0 = free */
 
 /* Calls of 32-bit programs: their numbers and structs differ, so they are not shown. */
 __u64 n_compat;
@@ -263,38 +261,6 @@ static __always_inline int under_way(struct call_state *st, __u8 id)
 	return 0;
 }
 
-static __always_inline int enter_ioctl(struct task_struct *task, __u32 nr, const struct args *args)
-{
-	struct file *file = task_file(task, args->a[0]);
-	struct inode *inode;
-	struct call_state *st;
-	__u32 major, rdev;
-	__u8 class;
-
-	if (!file)
-		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFCHR)
-		return 0;
-	rdev = BPF_CORE_READ(inode, i_rdev);
-	major = rdev >> 20;
-	if (major >= SYSCALLS_MAX_MAJOR)
-		return 0;
-	class = gpu_class[major];
-	if (!class)
-		return 0;
-
-	st = begin(task, nr);
-	if (!st)
-		return 0;
-	st->call.fd = args->a[0];
-	st->call.gpu_class = class;
-	st->call.ioctl.request = args->a[1];
-	st->call.ioctl.major = major;
-	st->call.ioctl.minor = rdev & 0xfffff;
-	return under_way(st, CALL_IOCTL);
-}
-
 static __always_inline int enter_restart(struct task_struct *task)
 {
 	struct call_state *st = bpf_task_storage_get(&calls, task, 0, 0);
@@ -363,8 +329,6 @@ static __always_inline int enter(struct task_struct *task, bool current, struct 
 
 	if (id < CALL_FIRST_CREATE)
 		return enter_fd(task, nr, id, &args);
-	if (id == CALL_IOCTL)
-		return enter_ioctl(task, nr, &args);
 	if (id == CALL_RESTART)
 		return enter_restart(task);
 	if (id < CALL_FIRST_WAIT)

@@ -56,9 +56,6 @@ enum syscalls_call_id {
 	CALL_EPOLL_PWAIT,
 	CALL_EPOLL_PWAIT2,
 
-	/* On the device nodes of gpu_class[]. */
-	CALL_IOCTL,
-
 	/* Goes on with a wait that a signal without a handler has interrupted. */
 	CALL_RESTART,
 
@@ -70,21 +67,6 @@ enum syscalls_call_id {
 #define CALL_FIRST_WAIT	  CALL_POLL
 
 #define SYSCALLS_MAX_NR 512 /* the kernel's numbers; the largest in 6.18 is 470 */
-
-/* What kind of device a major number means; 0 = none of ours. */
-enum gpu_class {
-	GPU_NONE,
-	GPU_DRM,
-	GPU_ACCEL, /* of the DRM subsystem, with numbers of its own */
-	GPU_KFD,
-	GPU_NVIDIA,
-	GPU_NVIDIA_UVM,
-	GPU_NVIDIA_CAPS,
-	GPU_NVIDIA_OTHER,
-	N_GPU_CLASSES
-};
-
-#define SYSCALLS_MAX_MAJOR 512 /* the kernel hands out none above 511 by itself */
 
 /* syscalls_call.flags */
 #define CALL_SOCKET_KNOWN  0x01 /* family, sock_type and protocol hold */
@@ -114,11 +96,6 @@ struct syscalls_wait {
 	__u32 pad;
 };
 
-struct syscalls_ioctl {
-	__u32 request;
-	__u32 major, minor;
-};
-
 /* What of a call is known when it is entered, and `ret`. */
 struct syscalls_call {
 	__u64 enter_ns; /* CLOCK_BOOTTIME */
@@ -131,13 +108,11 @@ struct syscalls_call {
 	__u16 protocol;	   /* IPPROTO_* */
 	__u16 addr_family; /* what `inet` or `unix_addr` holds: AF_INET, AF_INET6, AF_UNIX; 0 =
 			      neither */
-	__u8 gpu_class;	   /* of an ioctl */
-	__u8 pad;
+	__u16 pad;
 	union {
 		struct syscalls_inet inet;
 		struct syscalls_unix unix_addr;
 		struct syscalls_wait wait;
-		struct syscalls_ioctl ioctl;
 		__u8 bytes[48];
 	};
 };

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "check_impl.h"
 
@@ -11,6 +12,11 @@
 struct frame {
 	uint64_t start_ns, offset;
 	int64_t cookie, token;
+};
+
+/* A job that was submitted in a traced call, which has to name it. */
+struct job {
+	uint64_t id, time_ns, offset;
 };
 
 /* A surface frame waits for its display frame. */
@@ -22,8 +28,12 @@ struct surface {
 struct check_gpu {
 	struct check_list frames;   /* all starts */
 	struct check_list surfaces; /* actual ones */
-	struct hash *pending;	    /* cookie -> index of its frame + 1 */
-	struct hash *displays;	    /* token of an actual display frame -> index of its frame + 1 */
+	struct check_list jobs;	    /* struct job */
+	struct hash *stages;	    /* event_id -> 1 */
+	struct hash *submitted;	    /* likewise: named by a slice */
+	size_t n_gpus;
+	struct hash *pending;  /* cookie -> index of its frame + 1 */
+	struct hash *displays; /* token of an actual display frame -> index of its frame + 1 */
 };
 
 int check_gpu_new(struct check_gpu **ret)
@@ -32,7 +42,8 @@ int check_gpu_new(struct check_gpu **ret)
 
 	if (!g)
 		return -ENOMEM;
-	if (hash_new(&g->pending) < 0 || hash_new(&g->displays) < 0) {
+	if (hash_new(&g->pending) < 0 || hash_new(&g->displays) < 0 || hash_new(&g->stages) < 0 ||
+	    hash_new(&g->submitted) < 0) {
 		check_gpu_free(g);
 		return -ENOMEM;
 	}
@@ -46,6 +57,9 @@ void check_gpu_free(struct check_gpu *g)
 		return;
 	check_list_done(&g->frames);
 	check_list_done(&g->surfaces);
+	check_list_done(&g->jobs);
+	hash_free(g->stages);
+	hash_free(g->submitted);
 	hash_free(g->pending);
 	hash_free(g->displays);
 	free(g);
@@ -53,12 +67,54 @@ void check_gpu_free(struct check_gpu *g)
 
 /* ---- jobs and counters ---- */
 
+static void put(struct trace_check *c, struct hash *h, uint64_t id)
+{
+	if (hash_set_u64(h, id, (void *)1) < 0)
+		c->error = -ENOMEM;
+}
+
+/* A recorder that knows of a call in which it was submitted says so in the job. */
+static bool in_a_call(const GpuRenderStageEvent *e)
+{
+	for (size_t i = 0; i < e->n_extra_data; i++)
+		if (e->extra_data[i]->name && strcmp(e->extra_data[i]->name, "submitted_in") == 0)
+			return true;
+	return false;
+}
+
+static void stage_links(struct trace_check *c, const GpuRenderStageEvent *e)
+{
+	struct check_gpu *g = c->gpu;
+	struct job *job;
+
+	if (hash_get_u64(g->stages, e->event_id))
+		check_report(c, CHECK_STAGE_ID, c->time_ns, "two GPU jobs with event_id %llu",
+			     (unsigned long long)e->event_id);
+	put(c, g->stages, e->event_id);
+	if (!in_a_call(e))
+		return;
+	job = check_list_add(c, &g->jobs, sizeof(*job));
+	if (job)
+		*job = (struct job){ e->event_id, c->time_ns, c->offset };
+}
+
+static void correlation(struct trace_check *c, const GpuCorrelation *gc)
+{
+	for (size_t i = 0; i < gc->n_render_stage_submission_event_ids; i++)
+		put(c, c->gpu->submitted, gc->render_stage_submission_event_ids[i]);
+}
+
 static void render_stage(struct trace_check *c, const GpuRenderStageEvent *e)
 {
 	const struct check_entry *context;
 
 	if (!e->has_event_id)
 		check_report(c, CHECK_STAGE_NO_ID, c->time_ns, "GPU job without event_id");
+	else
+		stage_links(c, e);
+	if (e->has_gpu_id && c->gpu->n_gpus && (size_t)e->gpu_id >= c->gpu->n_gpus)
+		check_report(c, CHECK_STAGE_GPU, c->time_ns, "GPU job on number %d of %zu GPUs",
+			     e->gpu_id, c->gpu->n_gpus);
 	if (!e->has_hw_queue_iid)
 		check_report(c, CHECK_STAGE_QUEUE, c->time_ns, "GPU job without hw_queue_iid");
 	else
@@ -202,6 +258,10 @@ void check_gpu_packet(struct trace_check *c)
 {
 	const TracePacket *p = c->pkt;
 
+	if (p->gpu_info && p->gpu_info->n_gpus > c->gpu->n_gpus)
+		c->gpu->n_gpus = p->gpu_info->n_gpus;
+	if (p->track_event && p->track_event->gpu_correlation)
+		correlation(c, p->track_event->gpu_correlation);
 	if (p->gpu_render_stage_event)
 		render_stage(c, p->gpu_render_stage_event);
 	if (p->gpu_counter_event && p->gpu_counter_event->has_counter_descriptor_iid)
@@ -212,6 +272,22 @@ void check_gpu_packet(struct trace_check *c)
 		network_bundle(c, p->network_packet_bundle);
 }
 
+/* Where something was lost, it may have been the call. */
+static void find_unlinked(struct trace_check *c)
+{
+	const struct check_gpu *g = c->gpu;
+	const struct job *jobs = g->jobs.items;
+
+	if (!c->summary.complete || c->summary.n_lost || c->summary.n_dropped)
+		return;
+	for (size_t i = 0; i < g->jobs.n; i++)
+		if (!hash_get_u64(g->submitted, jobs[i].id))
+			check_report_at(
+				c, CHECK_STAGE_FLOW, jobs[i].offset, jobs[i].time_ns,
+				"GPU job %llu was submitted in a call that does not name it",
+				(unsigned long long)jobs[i].id);
+}
+
 void check_gpu_finish(struct trace_check *c)
 {
 	const struct check_gpu *g = c->gpu;
@@ -220,6 +296,7 @@ void check_gpu_finish(struct trace_check *c)
 	size_t pos = 0;
 	void *item;
 
+	find_unlinked(c);
 	while (c->summary.complete && hash_next(g->pending, &pos, NULL, NULL, &item)) {
 		const struct frame *f = &frames[(uintptr_t)item - 1];
 

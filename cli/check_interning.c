@@ -188,7 +188,6 @@ uint64_t check_name_class(unsigned type, const char *name, size_t len)
 	} table[] = {
 		{ I_CATEGORY, "syscall", ENTRY_COUNTED },
 		{ I_CATEGORY, "net", ENTRY_COUNTED },
-		{ I_CATEGORY, "gpu", ENTRY_COUNTED },
 		{ I_ANNOTATION_NAME, "unfinished", ENTRY_UNFINISHED },
 		{ I_ANNOTATION_NAME, "count", ENTRY_COUNT },
 	};

@@ -32,8 +32,10 @@ enum index_table {
 	TABLE_TASKS,	     /* task */
 	TABLE_CPUS,	     /* CPU */
 	TABLE_COUNTERS,	     /* counter */
-	TABLE_EVENT_NAMES,   /* string; with waits only */
-	TABLE_ARG_NAMES,     /* string; with waits only */
+	TABLE_EVENT_NAMES,   /* string; with waits or GPUs only */
+	TABLE_ARG_NAMES,     /* string; likewise */
+	TABLE_GPU_CONTEXTS,  /* pid; with GPUs only */
+	TABLE_GPU_QUEUES,    /* string; likewise */
 	N_TABLES
 };
 
@@ -61,6 +63,7 @@ struct index_stacks;
 struct index_tasks;
 struct index_samples;
 struct index_waits;
+struct index_gpu;
 
 struct trace_index {
 	struct pool_budget budget;
@@ -77,6 +80,7 @@ struct trace_index {
 	struct index_tasks *tasks;
 	struct index_samples *samples;
 	struct index_waits *waits; /* NULL: nobody wants them */
+	struct index_gpu *gpu;	   /* likewise */
 };
 
 /* ---- trace_index.c ---- */
@@ -185,12 +189,36 @@ void index_samples_finish(struct trace_index *ix);
 int index_waits_new(struct trace_index *ix, struct index_waits **ret);
 void index_waits_free(struct index_waits *w);
 void index_waits_track(struct trace_index *ix, const TrackDescriptor *d);
-void index_waits_interned(struct trace_index *ix, struct index_sequence *seq,
-			  const InternedData *d);
 /* A TrackEvent as it lies in its packet. */
 void index_waits_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
 		       const uint8_t *data, size_t len);
 void index_waits_finish(struct trace_index *ix);
+
+/* The names of events and arguments. */
+void index_event_names(struct trace_index *ix, struct index_sequence *seq, const InternedData *d);
+
+/* An argument of an event. */
+struct index_arg {
+	const char *name; /* "": none */
+	uint64_t number;
+	uint32_t text; /* string or TRACE_NONE */
+};
+struct index_arg index_event_arg(struct trace_index *ix, const struct index_sequence *seq,
+				 const struct wire_field *annotation);
+
+/* ---- index_gpu.c: all but the first two only if `ix->gpu` ---- */
+
+int index_gpu_new(struct trace_index *ix, struct index_gpu **ret);
+void index_gpu_free(struct index_gpu *g);
+void index_gpu_track(struct trace_index *ix, const TrackDescriptor *d);
+void index_gpu_info(struct trace_index *ix, const GpuInfo *info);
+void index_gpu_interned(struct trace_index *ix, struct index_sequence *seq, const InternedData *d);
+/* A TrackEvent, a GpuRenderStageEvent as they lie in their packets. */
+void index_gpu_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+		     const uint8_t *data, size_t len);
+void index_gpu_stage(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+		     const uint8_t *data, size_t len);
+void index_gpu_finish(struct trace_index *ix);
 
 /* ---- index_sample_packets.c ---- */
 

@@ -103,7 +103,7 @@ void index_waits_track(struct trace_index *ix, const TrackDescriptor *d)
 	remember(ix, w->tracks, d->uuid, w->list.n - 1);
 }
 
-void index_waits_interned(struct trace_index *ix, struct index_sequence *seq, const InternedData *d)
+void index_event_names(struct trace_index *ix, struct index_sequence *seq, const InternedData *d)
 {
 	for (size_t i = 0; i < d->n_event_names; i++)
 		index_define(ix, seq, TABLE_EVENT_NAMES, d->event_names[i]->iid,
@@ -115,16 +115,10 @@ void index_waits_interned(struct trace_index *ix, struct index_sequence *seq, co
 
 /* ---- events ---- */
 
-struct arg {
-	const char *name; /* "": none */
-	uint64_t number;
-	uint32_t text; /* string or TRACE_NONE */
-};
-
-static struct arg read_arg(struct trace_index *ix, const struct index_sequence *seq,
-			   const struct wire_field *annotation)
+struct index_arg index_event_arg(struct trace_index *ix, const struct index_sequence *seq,
+				 const struct wire_field *annotation)
 {
-	struct arg arg = { .name = "", .text = TRACE_NONE };
+	struct index_arg arg = { .name = "", .text = TRACE_NONE };
 	struct wire_field f;
 	struct wire w;
 
@@ -142,7 +136,7 @@ static struct arg read_arg(struct trace_index *ix, const struct index_sequence *
 }
 
 /* Numbers until the end, when they are made times, threads and so on. */
-static void take_arg(struct trace_wait *wait, const struct arg *arg, int32_t *waker_tid,
+static void take_arg(struct trace_wait *wait, const struct index_arg *arg, int32_t *waker_tid,
 		     int32_t *waker_pid)
 {
 	if (strcmp(arg->name, "reason") == 0)
@@ -186,11 +180,11 @@ static void begin(struct trace_index *ix, const struct index_sequence *seq, stru
 	};
 	wire_init(&w, data, len);
 	while (wire_next(&w, &f) > 0) {
-		struct arg arg;
+		struct index_arg arg;
 
 		if (f.number != 4 || f.type != WIRE_BYTES)
 			continue;
-		arg = read_arg(ix, seq, &f);
+		arg = index_event_arg(ix, seq, &f);
 		take_arg(&track->wait, &arg, &waker_tid, &waker_pid);
 	}
 	if (waker_tid > 0) {

@@ -108,7 +108,8 @@ static const char *what_of(const char *source)
 	} names[] = { { "cpu", "samples" },	      { "sched", "scheduler events" },
 		      { "syscalls", "system calls" }, { "counters", "counter readings" },
 		      { "offcpu", "waits" },	      { "alloc", "allocation samples" },
-		      { "gpu-api", "GPU API events" }, { "proc", "process events" } };
+		      { "gpu", "GPU events" },	      { "gpu-api", "GPU API events" },
+		      { "proc", "process events" } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i].source, source) == 0)

@@ -46,6 +46,16 @@ const struct report_mode report_modes[] = {
 	  .help = "what it (tid or name) waited for, and who ended that",
 	  .needs_waits = true,
 	  .run = report_why },
+	{ .option = "gpu",
+	  .help = "GPU time of each process and ring, and who submitted it",
+	  .needs_gpu = true,
+	  .has_json = true,
+	  .run = report_gpu },
+	{ .option = "frames",
+	  .help = "frames of each display: how many a second, which were late, why",
+	  .needs_gpu = true,
+	  .has_json = true,
+	  .run = report_frames },
 	{ 0 },
 };
 
@@ -54,7 +64,7 @@ int report_on(const struct report_options *o, const struct trace_index *ix)
 	struct report r = { .o = o, .ix = ix };
 	int error = 0;
 
-	if (o->mode->needs_waits)
+	if (o->mode->needs_waits || o->mode->needs_gpu)
 		return o->mode->run(&r);
 	error = report_select(&r);
 	if (error == 0 && r.n_samples == 0) {
@@ -131,6 +141,8 @@ int cmd_report(int argc, char **argv)
 		r = trace_index_new(&ix);
 	if (r == 0 && o.mode->needs_waits)
 		r = trace_index_want_waits(ix);
+	if (r == 0 && o.mode->needs_gpu)
+		r = trace_index_want_gpu(ix);
 	if (r == 0)
 		r = read_index(fd, ix);
 	if (r == 0)

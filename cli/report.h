@@ -126,5 +126,7 @@ int report_flame(struct report *r);
 int report_json(struct report *r);
 int report_completeness(struct report *r);
 int report_why(struct report *r);
+int report_gpu(struct report *r);
+int report_frames(struct report *r);
 
 #endif

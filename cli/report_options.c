@@ -159,6 +159,17 @@ static int parse_percent(const char *s, double *ret)
 
 static int set_mode(struct report_options *o, const struct report_mode *m, const char *arg)
 {
+	bool json = strcmp(m->option, "json") == 0, had_json = o->json ||
+		    (o->mode->option && strcmp(o->mode->option, "json") == 0);
+
+	if ((json && o->mode->has_json) || (m->has_json && had_json)) {
+		o->json = true;
+		if (m->has_json) {
+			o->mode = m;
+			o->mode_arg = arg;
+		}
+		return 0;
+	}
 	if (o->mode->option && o->mode != m) {
 		fprintf(stderr, "tracectl: --%s and --%s: one at a time\n", o->mode->option,
 			m->option);

@@ -37,6 +37,7 @@ struct report_options {
 	size_t max_rows;      /* of tables */
 	unsigned width;	      /* columns of the output; 0: it is no terminal */
 	bool colour, unicode; /* what it understands */
+	bool json;	      /* --json beside a mode that can do both */
 };
 
 /*
@@ -51,6 +52,8 @@ struct report_mode {
 	bool needs_tree; /* report.tree, and all that goes with it */
 	int (*run)(struct report *r);
 	bool needs_waits; /* of the index; samples are not selected */
+	bool needs_gpu;	  /* likewise */
+	bool has_json;	  /* --json may go with it */
 	bool turns_tree;  /* it is of the callers of what the argument names */
 };
 

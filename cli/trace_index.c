@@ -50,6 +50,7 @@ void trace_index_free(struct trace_index *ix)
 	if (!ix)
 		return;
 	index_sequences_free(ix->sequences);
+	index_gpu_free(ix->gpu);
 	index_waits_free(ix->waits);
 	index_samples_free(ix->samples);
 	index_tasks_free(ix->tasks);
@@ -139,7 +140,7 @@ struct packet {
 	uint32_t sequence, flags, clock;
 	bool has_time, has_clock, dropped;
 	bool unpack; /* it has something that packet_decode() shall show */
-	struct bytes interned, stack_sample, perf_sample, ftrace, track_event;
+	struct bytes interned, stack_sample, perf_sample, ftrace, track_event, gpu_stage;
 };
 
 /* Does it define anything that stacks or samples lean on, or with `events` also these? */
@@ -163,6 +164,8 @@ static bool defines(const struct bytes *interned, bool events)
 		case 17: /* paths of mappings */
 		case 18: /* of sources */
 		case 19: /* mappings */
+		case 23: /* GPU contexts */
+		case 24: /* GPU queues */
 		case 48: /* tasks */
 		case 49: /* execution contexts */
 		case 50: /* counters */
@@ -186,6 +189,9 @@ static void take_bytes(struct packet *p, const struct wire_field *f)
 	case 12:
 		p->interned = b;
 		break;
+	case 53:
+		p->gpu_stage = b;
+		break;
 	case 66:
 		p->perf_sample = b;
 		break;
@@ -201,6 +207,7 @@ static void take_bytes(struct packet *p, const struct wire_field *f)
 	case 67:  /* CpuInfo */
 	case 69:  /* TracingServiceEvent */
 	case 126: /* TraceAttributes */
+	case 128: /* GpuInfo */
 		p->unpack = true;
 		break;
 	}
@@ -284,8 +291,10 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 	if (seq && seq->valid && pkt->interned_data) {
 		index_stacks_interned(ix, seq, pkt->interned_data);
 		index_samples_interned(ix, seq, pkt->interned_data);
-		if (ix->waits)
-			index_waits_interned(ix, seq, pkt->interned_data);
+		if (ix->waits || ix->gpu)
+			index_event_names(ix, seq, pkt->interned_data);
+		if (ix->gpu)
+			index_gpu_interned(ix, seq, pkt->interned_data);
 	}
 	time_ns = time_of(ix, p, seq);
 	if (pkt->process_tree)
@@ -294,6 +303,10 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 		index_tasks_track(ix, pkt->track_descriptor);
 	if (ix->waits && pkt->track_descriptor)
 		index_waits_track(ix, pkt->track_descriptor);
+	if (ix->gpu && pkt->track_descriptor)
+		index_gpu_track(ix, pkt->track_descriptor);
+	if (ix->gpu && pkt->gpu_info)
+		index_gpu_info(ix, pkt->gpu_info);
 	if (pkt->module_symbols)
 		index_stacks_symbols(ix, pkt->module_symbols);
 	if (pkt->system_info)
@@ -314,7 +327,7 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	int r;
 
 	ix->facts.n_packets++;
-	parse(bytes, ix->waits != NULL, &p);
+	parse(bytes, ix->waits || ix->gpu, &p);
 	seq = index_sequence_of(ix, p.sequence);
 	if (seq && !index_sequence_follow(seq, p.flags, p.dropped)) {
 		ix->facts.n_skipped++;
@@ -337,6 +350,11 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	if (ix->waits && seq && p.track_event.data)
 		index_waits_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
 				  p.track_event.len);
+	if (ix->gpu && seq && p.track_event.data)
+		index_gpu_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
+				p.track_event.len);
+	if (ix->gpu && seq && p.gpu_stage.data)
+		index_gpu_stage(ix, seq, time_of(ix, &p, seq), p.gpu_stage.data, p.gpu_stage.len);
 	if (p.perf_sample.data)
 		index_samples_perf(ix, seq, time_of(ix, &p, seq), p.perf_sample.data,
 				   p.perf_sample.len);
@@ -370,6 +388,8 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	index_samples_finish(ix);
 	if (ix->waits)
 		index_waits_finish(ix);
+	if (ix->gpu)
+		index_gpu_finish(ix);
 	index_facts_finish(ix);
 	return ix->error;
 }

@@ -210,4 +210,37 @@ int trace_index_want_waits(struct trace_index *ix);
 /* By thread, and then in the order of their times. */
 const struct trace_wait *trace_index_waits(const struct trace_index *ix, size_t *ret_n);
 
+/* ---- GPUs and displays ---- */
+
+struct trace_gpu_job {
+	uint64_t id;
+	uint64_t begin_ns, end_ns; /* the ring worked on it */
+	uint64_t queued_ns;	   /* before that; UINT64_MAX: not told */
+	int32_t pid;
+	uint32_t process; /* string: what its process is called */
+	uint32_t gpu;	  /* string: "amdgpu 0000:03:00.0", or TRACE_NONE */
+	uint32_t ring;	  /* string */
+	uint32_t stack;	  /* that submitted it, or TRACE_NONE */
+	bool unfinished;
+};
+
+struct trace_display_frame {
+	uint64_t begin_ns, end_ns; /* from the commit to being shown */
+	int32_t pid;
+	uint32_t process;    /* string, or TRACE_NONE */
+	uint32_t display;    /* string: "amdgpu 0000:03:00.0, CRTC 0" */
+	uint32_t verdict;    /* string: "frame late" */
+	uint32_t reason;     /* string, or TRACE_NONE */
+	uint64_t late_by;    /* vblanks */
+	uint64_t seq;	     /* of the vblank that showed it; 0: not known */
+	uint64_t refresh_ns; /* of the display; 0: not known */
+};
+
+/* Before trace_index_read(): else they are passed over. */
+int trace_index_want_gpu(struct trace_index *ix);
+/* In the order of their beginnings. */
+const struct trace_gpu_job *trace_index_gpu_jobs(const struct trace_index *ix, size_t *ret_n);
+/* By display, and then in the order of their ends. */
+const struct trace_display_frame *trace_index_frames(const struct trace_index *ix, size_t *ret_n);
+
 #endif

@@ -2,6 +2,7 @@
 /* bpf_load.c - which programs of an object this kernel can take. */
 #include "bpf_load.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
 #include <poll.h>
@@ -48,6 +49,35 @@ int bpf_tracepoint_args(const char *name)
 	if (!t || !btf_is_func_proto(t))
 		return -ENOENT;
 	return btf_vlen(t) - 1;
+}
+
+int bpf_can_attach_to(const char *function)
+{
+	const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
+	struct btf *btf = kernel_btf();
+	int id, prog, link, r = 0;
+
+	if (!btf)
+		return -ENOTSUP;
+	id = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC);
+	if (id < 0)
+		return -ENOENT;
+	opts.attach_btf_id = (__u32)id;
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "attach", "GPL", insns,
+			     sizeof(insns) / sizeof(insns[0]), &opts);
+	if (prog < 0)
+		return -errno;
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	if (link < 0)
+		r = -errno;
+	else
+		close(link);
+	close(prog);
+	return r;
 }
 
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)

@@ -16,6 +16,12 @@
 int bpf_tracepoint_args(const char *name);
 
 /*
+ * Can programs be attached to the entry and the exit of this function of the kernel?
+ * 0, or -errno: -ENOENT if there is none of that name. Tries it.
+ */
+int bpf_can_attach_to(const char *function);
+
+/*
  * Leaves out every tp_btf program whose tracepoint does not exist. Appends the
  * names of those tracepoints to `why` (NUL-terminated, of `why_size` bytes).
  * -ENOTSUP: no BTF; `why` says so.

@@ -123,6 +123,7 @@ struct collector {
 
 	/* Filters do not apply: the event is about a CPU or the machine, not about a thread. */
 	bool machine_wide;
+	bool (*is_machine_wide)(const struct event_hdr *ev); /* of some of its events. Optional. */
 
 	/* Its packets are ftrace bundles: losses are told per CPU, as the UI expects of those. */
 	bool is_ftrace;

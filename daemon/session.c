@@ -298,7 +298,7 @@ void session_event(struct session *s, unsigned i, const struct event_hdr *ev, si
 	}
 	/* A record may be overtaken by an older one when a program was interrupted. */
 	if (ev->time_ns < s->start_ns ||
-	    (s->filtered && !c->machine_wide &&
+	    (s->filtered && !c->machine_wide && !(c->is_machine_wide && c->is_machine_wide(ev)) &&
 	     !session_filter_match(&s->config, s->env.processes, ev))) {
 		src->n_filtered++;
 		return;

@@ -250,6 +250,7 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
 	TrackEvent te = TRACK_EVENT__INIT;
+	GpuCorrelation stages = GPU_CORRELATION__INIT;
 	struct arg_messages args = { 0 };
 	uint64_t category_iid = 0, flow = ev->flow_id;
 	size_t n = ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
@@ -274,8 +275,18 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	}
 	te.has_callstack_iid = ev->callstack_iid != 0;
 	te.callstack_iid = ev->callstack_iid;
-	te.n_flow_ids = flow != 0;
-	te.flow_ids = &flow;
+	te.has_callstack_weight = ev->callstack_iid && ev->callstack_weight > 0;
+	te.callstack_weight = ev->callstack_weight;
+	te.n_flow_ids = flow ? 1 : ev->n_flow_ids;
+	te.flow_ids = flow ? &flow : (uint64_t *)ev->flow_ids;
+	te.n_terminating_flow_ids = ev->n_end_flow_ids;
+	te.terminating_flow_ids = (uint64_t *)ev->end_flow_ids;
+	stages.n_render_stage_submission_event_ids = ev->n_stages;
+	stages.render_stage_submission_event_ids = (uint64_t *)ev->stages;
+	stages.n_render_stage_wait_event_ids = ev->n_waited_stages;
+	stages.render_stage_wait_event_ids = (uint64_t *)ev->waited_stages;
+	if (ev->n_stages || ev->n_waited_stages)
+		te.gpu_correlation = &stages;
 	pkt.has_timestamp = 1;
 	pkt.timestamp = ev->time_ns;
 	pkt.track_event = &te;

@@ -17,6 +17,8 @@
 #define FIELD_FRAME	6
 #define FIELD_CALLSTACK 7
 #define FIELD_MAPPING	19
+#define FIELD_GRAPHICS	23
+#define FIELD_GPU_SPEC	24
 #define FIELD_TASK	48
 #define FIELD_EXECUTION 49
 
@@ -288,4 +290,47 @@ uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq,
 	msg.mode = (int32_t)key[1];
 	return add(s, FIELD_EXECUTION, &msg.base) ? iid
 						  : forget(s, FIELD_EXECUTION, key, sizeof(key));
+}
+
+uint64_t trace_intern_graphics_context(struct trace_writer *w, enum trace_sequence seq, uint32_t pid)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	InternedGraphicsContext msg = INTERNED_GRAPHICS_CONTEXT__INIT;
+	bool is_new;
+
+	if (lookup(s, FIELD_GRAPHICS, &pid, sizeof(pid), &is_new) == 0)
+		return 0;
+	/* Contexts are to be unique in the trace, whatever is forgotten in between. */
+	if (!is_new)
+		return pid;
+	msg.has_iid = msg.has_pid = 1;
+	msg.iid = pid;
+	msg.pid = (int32_t)pid;
+	return add(s, FIELD_GRAPHICS, &msg.base) ? pid
+						 : forget(s, FIELD_GRAPHICS, &pid, sizeof(pid));
+}
+
+uint64_t trace_intern_gpu_specification(struct trace_writer *w, enum trace_sequence seq,
+					const char *name, int category)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	InternedGpuRenderStageSpecification msg = INTERNED_GPU_RENDER_STAGE_SPECIFICATION__INIT;
+	struct buf scratch = { 0 };
+	size_t len = strlen(name);
+	const char *clean = trace_clean(name, len, &scratch, &len);
+	uint64_t iid = 0;
+	bool is_new;
+
+	if (clean)
+		iid = lookup(s, FIELD_GPU_SPEC, clean, len, &is_new);
+	if (iid && is_new) {
+		msg.has_iid = msg.has_category = 1;
+		msg.iid = iid;
+		msg.name = (char *)clean;
+		msg.category = category;
+		if (!add(s, FIELD_GPU_SPEC, &msg.base))
+			iid = forget(s, FIELD_GPU_SPEC, clean, len);
+	}
+	buf_done(&scratch);
+	return iid;
 }

@@ -87,6 +87,11 @@ void trace_writer_source(struct trace_writer *w, unsigned source, uint64_t time_
 	w->time_ns = time_ns;
 }
 
+void trace_writer_time(struct trace_writer *w, uint64_t time_ns)
+{
+	w->time_ns = time_ns;
+}
+
 void trace_writer_skip(struct trace_writer *w, unsigned n_events)
 {
 	w->stats[w->source].n_skipped += n_events;

@@ -94,6 +94,8 @@ void trace_writer_skip(struct trace_writer *w, unsigned n_events);
  * ledger and for the descriptors of tracks that it is the first to use.
  */
 void trace_writer_source(struct trace_writer *w, unsigned source, uint64_t time_ns);
+/* When it happened, of what is written later than its event came: its thread may be gone. */
+void trace_writer_time(struct trace_writer *w, uint64_t time_ns);
 
 /* Grows when a bulk block was dropped: everything interned is gone. */
 unsigned trace_writer_generation(const struct trace_writer *w);
@@ -139,6 +141,12 @@ uint64_t trace_intern_task(struct trace_writer *w, enum trace_sequence seq, uint
 			   uint32_t tid);
 uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq, uint32_t cpu,
 				bool in_kernel);
+/* Its id is the pid itself. */
+uint64_t trace_intern_graphics_context(struct trace_writer *w, enum trace_sequence seq,
+				       uint32_t pid);
+/* A queue or stage of a GPU; of one name there is one. */
+uint64_t trace_intern_gpu_specification(struct trace_writer *w, enum trace_sequence seq,
+					const char *name, int category);
 
 /*
  * The locations of frames that are in the trace as far as it has been handed
@@ -183,7 +191,7 @@ struct trace_arg {
 	};
 };
 
-#define TRACE_MAX_ARGS 16
+#define TRACE_MAX_ARGS 28
 
 struct trace_event {
 	uint64_t track;
@@ -193,7 +201,13 @@ struct trace_event {
 	const struct trace_arg *args;
 	size_t n_args;
 	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
-	uint64_t flow_id;	/* or 0 */
+	double callstack_weight; /* what the stack counts in flame graphs */
+	uint64_t flow_id;	/* or 0; or instead several: */
+	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
+	size_t n_flow_ids, n_end_flow_ids;
+	/* GPU jobs (trace_gpu.h) that this has submitted, and that it has waited for. */
+	const uint64_t *stages, *waited_stages;
+	size_t n_stages, n_waited_stages;
 };
 
 /*

@@ -48,23 +48,32 @@ static int open_events(void)
 	return r;
 }
 
-int tracefs_event_id(const char *system, const char *name, uint64_t *ret)
+/* A file of an event, to be read. */
+static int open_file(const char *system, const char *name, const char *file)
 {
-	char path[256], text[32];
+	char path[256];
 	int events, fd, r;
-	ssize_t n;
 
-	if (snprintf(path, sizeof(path), "%s/%s/id", system, name) >= (int)sizeof(path) ||
+	if (snprintf(path, sizeof(path), "%s/%s/%s", system, name, file) >= (int)sizeof(path) ||
 	    strchr(system, '/') || strchr(name, '/') || system[0] == '.' || name[0] == '.')
 		return -ENOENT;
 	events = open_events();
 	if (events < 0)
 		return events;
 	fd = openat(events, path, O_RDONLY | O_CLOEXEC);
-	r = fd < 0 ? -errno : 0;
+	r = fd < 0 ? -errno : fd;
 	close(events);
-	if (r < 0)
-		return r;
+	return r;
+}
+
+int tracefs_event_id(const char *system, const char *name, uint64_t *ret)
+{
+	int fd = open_file(system, name, "id");
+	char text[32];
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n <= 0)
@@ -72,4 +81,26 @@ int tracefs_event_id(const char *system, const char *name, uint64_t *ret)
 	text[n] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	return text_u64(text, 0, UINT32_MAX, ret) < 0 ? -ENOENT : 0;
+}
+
+int tracefs_event_format(const char *system, const char *name, char *ret, size_t size)
+{
+	int fd = open_file(system, name, "format");
+	size_t len = 0;
+	ssize_t n = 1;
+
+	if (fd < 0)
+		return fd;
+	while (n > 0 && len < size) {
+		n = read(fd, ret + len, size - len);
+		if (n > 0)
+			len += (size_t)n;
+	}
+	close(fd);
+	if (n < 0 || len == 0)
+		return -ENOENT;
+	if (len == size)
+		return -E2BIG;
+	ret[len] = '\0';
+	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef TRACEFS_H
 #define TRACEFS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -11,5 +12,11 @@
  * not be read.
  */
 int tracefs_event_id(const char *system, const char *name, uint64_t *ret);
+
+/*
+ * The text of a tracepoint's `format` file, NUL-terminated. -E2BIG: it is longer
+ * than `size`. Otherwise as above.
+ */
+int tracefs_event_format(const char *system, const char *name, char *ret, size_t size);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_devices.h - which character devices are GPUs, whose driver they have,
- * and what their ioctls are called.
+ * gpu_devices.h - which character devices are GPUs, and whose driver they have.
  */
 #ifndef GPU_DEVICES_H
 #define GPU_DEVICES_H
@@ -9,31 +8,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "syscalls_events.h"
+#include "gpu_events.h"
 
-#define GPU_DRIVER_LEN	   32
-#define GPU_IOCTL_NAME_LEN 80
+#define GPU_DRIVER_LEN GPU_DRIVER_NAME
+#define GPU_NO_MINOR   UINT32_MAX
 
 /*
  * Sets `class` (enum gpu_class) of each GPU major in the text of
  * /proc/devices, and GPU_NONE for all others. The fixed majors are set also
  * where no driver has registered them yet.
  */
-void gpu_majors_parse(const char *text, uint8_t class[SYSCALLS_MAX_MAJOR]);
+void gpu_majors_parse(const char *text, uint8_t class[GPU_MAX_MAJOR]);
 
 /* The same of this machine. -errno: /proc/devices cannot be read; the fixed ones are set. */
-int gpu_majors_read(uint8_t class[SYSCALLS_MAX_MAJOR]);
+int gpu_majors_read(uint8_t class[GPU_MAX_MAJOR]);
 
-/* What drives the device: from sysfs for DRM, else from its numbers. Never empty. */
-void gpu_driver_name(enum gpu_class class, uint32_t major, uint32_t minor,
-		     char ret[GPU_DRIVER_LEN]);
+/* The minor number of `name` in the text of /proc/misc, or GPU_NO_MINOR. */
+uint32_t gpu_misc_minor(const char *text, const char *name);
+uint32_t gpu_udmabuf_minor(void); /* of this machine */
 
 /*
- * The name of a slice: "ioctl DRM_IOCTL_MODE_ATOMIC" where the number is the
- * DRM core's; "ioctl DRM_IOCTL nr 0x4b (i915)" for a driver's own, which mean
- * another thing with each driver. Few different ones, whatever `request` is.
+ * What drives the device, as its driver calls itself to the DRM core; from its
+ * numbers where only they are known. Never empty.
  */
-void gpu_ioctl_name(enum gpu_class class, uint32_t request, const char *driver,
-		    char ret[GPU_IOCTL_NAME_LEN]);
+void gpu_driver_name(enum gpu_class class, uint32_t major, uint32_t minor,
+		     char ret[GPU_DRIVER_LEN]);
+/* The same from the name of the driver on its bus: "nvidia" is "nvidia-drm" there. */
+void gpu_drm_name(const char *bus, char ret[GPU_DRIVER_LEN]);
 
 #endif

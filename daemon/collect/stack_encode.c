@@ -55,6 +55,7 @@ struct sample {
 	unsigned n_kernel, n_marks; /* of them: the last ones, the first ones */
 	struct location **locations;
 	struct interp_stack *interp; /* NULL: no interpreted frames */
+	void *what;		     /* for done() */
 };
 
 struct stack_encoder {
@@ -64,6 +65,8 @@ struct stack_encoder {
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
 	enum trace_sequence seq;
+	stack_done_fn *done; /* NULL: they are samples */
+	void *done_ctx;
 	struct sample *first, *last; /* waiting, in order of arrival */
 	unsigned n_waiting, n_unfinished;
 	uint64_t news; /* of the unwinder, when walks were tried last */
@@ -101,8 +104,10 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 	e->unwinder = env->unwinder;
 	e->interpreter = env->interpreter;
 	e->seq = source->seq;
+	e->done = source->done;
+	e->done_ctx = source->done_ctx;
 	r = known_stacks_new(&e->known);
-	if (r == 0)
+	if (r == 0 && !e->done)
 		r = set_defaults(e, source);
 	if (r < 0) {
 		stack_encoder_free(e);
@@ -120,6 +125,7 @@ static void sample_free(struct sample *s)
 	interp_stack_free(s->interp);
 	free(s->unfinished);
 	free(s->kept);
+	free(s->what);
 	free(s);
 }
 
@@ -342,8 +348,10 @@ static struct sample *sample_new(struct stack_encoder *e, const struct stack_sam
 	struct sample *s = calloc(1, sizeof(*s));
 	int r;
 
-	if (!s)
+	if (!s) {
+		free(from->what);
 		return NULL;
+	}
 	s->time_ns = from->time_ns;
 	s->weight = from->weight;
 	s->tgid = from->tgid;
@@ -351,6 +359,7 @@ static struct sample *sample_new(struct stack_encoder *e, const struct stack_sam
 	s->cpu = from->cpu;
 	s->in_kernel = from->in_kernel;
 	s->is_extra = from->is_extra;
+	s->what = from->what;
 	s->end = (uint8_t)from->end;
 	if (from->copy && e->unwinder) {
 		r = keep_unfinished(s, from);
@@ -416,24 +425,34 @@ static uint64_t intern_stack(struct stack_encoder *e, struct sample *s)
 	return s->stack.callstack_iid;
 }
 
-static int sample_write(struct stack_encoder *e, struct sample *s)
+static int put_sample(struct stack_encoder *e, struct sample *s, uint64_t callstack_iid)
 {
 	struct trace_sample out = {
 		.time_ns = s->time_ns,
 		.weight = s->weight,
-		.callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid,
+		.callstack_iid = callstack_iid,
 		.task_iid = trace_intern_task(e->writer, e->seq, s->tgid, s->tid),
 		.execution_iid = trace_intern_execution(e->writer, e->seq, s->cpu, s->in_kernel),
 	};
 
-	if (!out.callstack_iid || !out.task_iid || !out.execution_iid)
+	if (!out.task_iid || !out.execution_iid)
+		return -ENOMEM;
+	if (s->end != UNWIND_COMPLETE)
+		out.error = unwind_end_name(s->end);
+	return trace_writer_put_sample(e->writer, e->seq, &out, !s->is_extra);
+}
+
+static int sample_write(struct stack_encoder *e, struct sample *s)
+{
+	uint64_t callstack_iid = s->n ? intern_stack(e, s) : s->stack.callstack_iid;
+
+	if (!callstack_iid)
 		return -ENOMEM;
 	if (s->stack.approx && s->end == UNWIND_COMPLETE)
 		s->end = UNWIND_APPROX;
-	if (s->end != UNWIND_COMPLETE)
-		out.error = unwind_end_name(s->end);
 	e->ends[s->end]++;
-	return trace_writer_put_sample(e->writer, e->seq, &out, !s->is_extra);
+	return e->done ? e->done(e->done_ctx, s->what, callstack_iid)
+		       : put_sample(e, s, callstack_iid);
 }
 
 static void drop_first(struct stack_encoder *e)

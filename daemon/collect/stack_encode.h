@@ -25,6 +25,9 @@
 
 struct stack_encoder;
 
+/* Writes `what` with its stack, on the sequence; `what` is freed by the caller. */
+typedef int stack_done_fn(void *done_ctx, void *what, uint64_t callstack_iid);
+
 /* What the samples of one sequence are, as the trace says it once. Strings are not kept. */
 struct stack_source {
 	enum trace_sequence seq; /* its own: sources never mix */
@@ -32,6 +35,9 @@ struct stack_source {
 	const char *counter;	 /* "cpu-clock 999 Hz" */
 	int unit;		 /* StackSample.Unit, or 0 and: */
 	const char *unit_str;
+	/* For stacks of something else than samples, which goes out when they do; or NULL. */
+	stack_done_fn *done;
+	void *done_ctx;
 };
 
 /* Nothing is kept of what it points to. */
@@ -51,6 +57,7 @@ struct stack_sample {
 	const struct unwind_copy *copy; /* NULL: the walk is over */
 	const uint8_t *stack;		/* copy->len bytes */
 	bool is_extra;			/* no event of the ledger: goes with another one */
+	void *what;			/* for the source's done(); of malloc(), taken over */
 };
 
 /* Is it one, of as many bytes? At least USER_STACK_HEAD are there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls.c - what threads do with sockets, what they wait for, and what they
- * ask of GPU drivers: system calls as slices on the thread's track.
+ * syscalls.c - what threads do with sockets, and what they wait for: system
+ * calls as slices on the thread's track.
  *
  * BPF side: bpf/syscalls.bpf.c. Slices are made in syscalls_encode.c.
  */
@@ -13,7 +13,6 @@
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "collector.h"
-#include "gpu_devices.h"
 #include "log.h"
 #include "syscalls.skel.h"
 #include "syscalls_encode.h"
@@ -101,10 +100,8 @@ static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], vo
 		goto fail; /* no BTF; `why` says so */
 	if (r == 0)
 		r = bpf_ring_open(s->skel->obj, &s->ring);
-	if (r == 0) {
-		(void)gpu_majors_read(s->skel->bss->gpu_class); /* the fixed ones are set anyway */
+	if (r == 0)
 		r = attach(s);
-	}
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
@@ -148,21 +145,11 @@ static void syscalls_exclude(void *state, const uint32_t *tgids, size_t n)
 				 __ATOMIC_RELAXED);
 }
 
-/* Drivers come and go: NVIDIA's get a major number when their module is loaded. */
-static void refresh_majors(struct syscalls *s)
-{
-	uint8_t class[SYSCALLS_MAX_MAJOR];
-
-	if (gpu_majors_read(class) == 0 && memcmp(class, s->skel->bss->gpu_class, sizeof(class)))
-		memcpy(s->skel->bss->gpu_class, class, sizeof(class));
-}
-
 static void syscalls_tick(void *state, uint64_t now_ns)
 {
 	struct syscalls *s = state;
 
 	(void)now_ns;
-	refresh_majors(s);
 	if (s->skel->bss->n_compat && !s->compat_told) {
 		s->compat_told = true;
 		log_info("syscalls: calls of 32-bit programs are not shown");
@@ -197,7 +184,7 @@ static int syscalls_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, 
 
 const struct collector syscalls_collector = {
 	.name = "syscalls",
-	.summary = "network system calls, waits for descriptors, ioctls of GPU devices",
+	.summary = "network system calls, waits for descriptors",
 	.start = syscalls_start,
 	.stop = syscalls_stop,
 	.drain = syscalls_drain,

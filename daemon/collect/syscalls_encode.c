@@ -14,30 +14,18 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "gpu_devices.h"
 #include "process/process_table.h"
 #include "syscalls_names.h"
 #include "trace_writer.h"
 
-#define MAX_DEVICES 64 /* GPU device nodes; each beyond costs a look into sysfs per call */
-
-struct device {
-	uint32_t major, minor;
-	char driver[GPU_DRIVER_LEN];
-};
-
 struct syscalls_encoder {
 	struct encoder_env env;
-	struct device devices[MAX_DEVICES]; /* those met so far */
-	size_t n_devices;
 };
 
 /* A slice in the making. */
 struct slice {
 	struct trace_event event;
 	struct trace_arg args[TRACE_MAX_ARGS];
-	char name[GPU_IOCTL_NAME_LEN];
-	char driver[GPU_DRIVER_LEN];
 	char protocol[PROTOCOL_TEXT_LEN];
 	char peer[ADDRESS_TEXT_LEN], local[ADDRESS_TEXT_LEN];
 };
@@ -61,11 +49,6 @@ static bool valid_address(const struct syscalls_call *call)
 static bool valid_call(const struct syscalls_call *call)
 {
 	if (!call_info(call->call) || (call->flags & ~CALL_FLAGS) || call->pad)
-		return false;
-	if (call->call == CALL_IOCTL)
-		return call->gpu_class > GPU_NONE && call->gpu_class < N_GPU_CLASSES &&
-		       call->ioctl.major < SYSCALLS_MAX_MAJOR && call->addr_family == 0;
-	if (call->gpu_class != GPU_NONE)
 		return false;
 	return call_is_wait(call->call) ? call->addr_family == 0 : valid_address(call);
 }
@@ -132,39 +115,6 @@ static void add_wait(struct slice *s, const struct syscalls_call *call)
 		add_true(s, "restarted");
 }
 
-static const char *driver_of(struct syscalls_encoder *enc, const struct syscalls_call *call,
-			     char scratch[GPU_DRIVER_LEN])
-{
-	uint32_t major = call->ioctl.major, minor = call->ioctl.minor;
-	struct device *d;
-
-	for (size_t i = 0; i < enc->n_devices; i++)
-		if (enc->devices[i].major == major && enc->devices[i].minor == minor)
-			return enc->devices[i].driver;
-
-	gpu_driver_name(call->gpu_class, major, minor, scratch);
-	if (enc->n_devices < MAX_DEVICES) {
-		d = &enc->devices[enc->n_devices++];
-		d->major = major;
-		d->minor = minor;
-		memcpy(d->driver, scratch, GPU_DRIVER_LEN);
-	}
-	return scratch;
-}
-
-static void add_ioctl(struct syscalls_encoder *enc, struct slice *s,
-		      const struct syscalls_call *call)
-{
-	const char *driver = driver_of(enc, call, s->driver);
-
-	gpu_ioctl_name(call->gpu_class, call->ioctl.request, driver, s->name);
-	s->event.name = s->name;
-	s->event.category = "gpu";
-	add_string(s, "driver", driver);
-	add(s, "request", ARG_POINTER)->u = call->ioctl.request;
-	add_int(s, "minor", call->ioctl.minor);
-}
-
 static void add_result(struct slice *s, enum call_result result, int64_t ret)
 {
 	static const char *const names[] = {
@@ -194,9 +144,7 @@ static void describe(struct syscalls_encoder *enc, struct slice *s, const struct
 	s->event.args = s->args;
 	if (call->fd >= 0 || call->call < CALL_FIRST_CREATE)
 		add_int(s, "fd", call->fd);
-	if (call->call == CALL_IOCTL) {
-		add_ioctl(enc, s, call);
-	} else if (call_is_wait(call->call)) {
+	if (call_is_wait(call->call)) {
 		s->event.category = "syscall";
 		add_wait(s, call);
 	} else {

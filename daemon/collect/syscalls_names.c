@@ -50,7 +50,6 @@ static const struct call_info infos[N_CALLS] = {
 	[CALL_EPOLL_WAIT] = { "epoll_wait", RESULT_READY },
 	[CALL_EPOLL_PWAIT] = { "epoll_pwait", RESULT_READY },
 	[CALL_EPOLL_PWAIT2] = { "epoll_pwait2", RESULT_READY },
-	[CALL_IOCTL] = { "ioctl", RESULT_STATUS },
 };
 
 const struct call_info *call_info(unsigned id)
@@ -87,7 +86,6 @@ static const struct {
 	{ __NR_ppoll, CALL_PPOLL },
 	{ __NR_pselect6, CALL_PSELECT6 },
 	{ __NR_epoll_pwait, CALL_EPOLL_PWAIT },
-	{ __NR_ioctl, CALL_IOCTL },
 	{ __NR_restart_syscall, CALL_RESTART },
 #ifdef __NR_preadv2
 	{ __NR_preadv2, CALL_PREADV2 },

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_devices.h"
 #include "collect/syscalls_encode.h"
 #include "process/process_table.h"
 #include "syscalls_events.h"
@@ -21,30 +20,12 @@ static int drop(void *ctx, const void *bytes, size_t len, bool essential)
 	return 0;
 }
 
-/* As text, too: /proc/devices is the source's other input. */
-static void parse_majors(const uint8_t *data, size_t size)
-{
-	uint8_t class[SYSCALLS_MAX_MAJOR];
-	char *text = malloc(size + 1);
-
-	if (!text)
-		return;
-	memcpy(text, data, size);
-	text[size] = '\0';
-	gpu_majors_parse(text, class);
-	for (size_t i = 0; i < SYSCALLS_MAX_MAJOR; i++)
-		if (class[i] >= N_GPU_CLASSES)
-			__builtin_trap();
-	free(text);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct trace_config config;
 	struct encoder_env env = { .config = &config, .start_ns = 1000 };
 	void *encoder = NULL;
 
-	parse_majors(data, size);
 	if (trace_writer_new(drop, NULL, &env.writer) < 0)
 		return 0;
 	if (process_table_new(NULL, &env.processes) == 0 &&

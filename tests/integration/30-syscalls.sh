@@ -123,25 +123,5 @@ check "100,000 calls a second on two cores are accounted for" accounted
 flood -n 600000
 check "as many calls as can be made are accounted for" accounted
 
-# ---- a real GPU, where there is one ----
-
-node=$(find /dev/dri /dev/nvidiactl -maxdepth 1 -type c 2>/dev/null | head -n 1)
-if [ -n "$node" ]; then
-	cat >"$T/gpu.py" <<'EOF'
-import fcntl, os, sys
-fd = os.open(sys.argv[1], os.O_RDWR)
-for request in 0xC0406400, 0xC010640C, 0xC010645F:
-    try:
-        fcntl.ioctl(fd, request, bytes(64))
-    except OSError:
-        pass
-EOF
-	tracectl record -q -f -s syscalls -o "$T/gpu.trace" -- python3 "$T/gpu.py" "$node" ||
-		fail "recording GPU ioctls: exit status $?"
-	slices "$T/gpu.trace" >"$T/gpu.slices"
-	check "ioctls on $node are slices with the driver's name" \
-		grep -q "	gpu	ioctl .*driver=" "$T/gpu.slices"
-fi
-
 stop_tracerd
 check "the daemon stops cleanly" test $? = 0

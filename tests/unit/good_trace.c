@@ -548,7 +548,14 @@ static void add_job(struct good_trace *t)
 		    interned_gpu_render_stage_specification__init);
 	InternedGraphicsContext *context =
 		NEW(t, InternedGraphicsContext, interned_graphics_context__init);
+	GpuRenderStageEvent__ExtraData *extra = NEW(t, GpuRenderStageEvent__ExtraData,
+						    gpu_render_stage_event__extra_data__init);
+	GpuCorrelation *links = NEW(t, GpuCorrelation, gpu_correlation__init);
+	GpuInfo *info = NEW(t, GpuInfo, gpu_info__init);
 
+	info->n_gpus = 1;
+	info->gpus = one(t, NEW(t, GpuInfo__Gpu, gpu_info__gpu__init));
+	add(t, SEQ_META, MS(0))->gpu_info = info;
 	SET(queue, iid, 1);
 	queue->name = "gfx";
 	SET(context, iid, 1);
@@ -561,8 +568,18 @@ static void add_job(struct good_trace *t)
 	SET(e, hw_queue_iid, 1);
 	SET(e, stage_iid, 1);
 	SET(e, context, 1);
+	SET(e, gpu_id, 0);
+	extra->name = "submitted_in";
+	extra->value = "ioctl";
+	e->n_extra_data = 1;
+	e->extra_data = one(t, extra);
 	t->job = add(t, SEQ_GPU, MS(12));
 	t->job->interned_data = d;
+	/* Submitted in the outer slice. */
+	t->submitted = 1;
+	links->n_render_stage_submission_event_ids = 1;
+	links->render_stage_submission_event_ids = &t->submitted;
+	t->begin_outer->track_event->gpu_correlation = links;
 	t->job->gpu_render_stage_event = e;
 }
 

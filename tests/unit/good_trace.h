@@ -49,6 +49,7 @@ struct good_trace {
 	TracePacket *stats_end, *last_snapshot; /* at 20 s */
 	TracePacket *ledger, *trace_stats, *disabled, *symbols;
 
+	uint64_t submitted; /* the job that the outer slice submits */
 	struct good_trace_packets *packets;
 };
 

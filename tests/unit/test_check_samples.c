@@ -320,6 +320,48 @@ START_TEST(a_job_without_a_duration)
 }
 END_TEST
 
+START_TEST(two_jobs_of_one_id)
+{
+	TracePacket *again = good_trace_copy(&t, t.job);
+
+	again->interned_data = NULL;
+	again->sequence_flags = 2;
+	again->timestamp++;
+	good_trace_insert(&t, again, t.frame_start);
+	assert_found(&t, CHECK_STAGE_ID);
+}
+END_TEST
+
+START_TEST(a_job_on_a_gpu_that_is_not_listed)
+{
+	t.job->gpu_render_stage_event->gpu_id = 1;
+	assert_found(&t, CHECK_STAGE_GPU);
+}
+END_TEST
+
+START_TEST(a_job_that_its_call_does_not_name)
+{
+	t.submitted = 2;
+	assert_found(&t, CHECK_STAGE_FLOW);
+}
+END_TEST
+
+START_TEST(a_job_of_no_call_needs_no_name)
+{
+	t.submitted = 2;
+	t.job->gpu_render_stage_event->n_extra_data = 0;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(where_something_was_lost_it_may_have_been_the_call)
+{
+	good_trace_lose(&t, "cpu", 3);
+	t.submitted = 2;
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(a_frame_without_a_token)
 {
 	t.frame_start->frame_timeline_event->actual_surface_frame_start->token = 0;
@@ -442,6 +484,13 @@ END_TEST
 START_TEST(slices_of_other_categories_are_not_counted)
 {
 	t.begin_a->interned_data->event_categories[0]->name = "probe";
+	assert_found(&t, CHECK_LEDGER_WRITTEN);
+}
+END_TEST
+
+START_TEST(ioctls_of_gpus_are_not_counted_as_system_calls)
+{
+	t.begin_a->interned_data->event_categories[0]->name = "gpu";
 	assert_found(&t, CHECK_LEDGER_WRITTEN);
 }
 END_TEST
@@ -583,6 +632,11 @@ int main(void)
 		a_job_without_a_queue,
 		a_job_without_a_process,
 		a_job_without_a_duration,
+		two_jobs_of_one_id,
+		a_job_on_a_gpu_that_is_not_listed,
+		a_job_that_its_call_does_not_name,
+		a_job_of_no_call_needs_no_name,
+		where_something_was_lost_it_may_have_been_the_call,
 		a_frame_without_a_token,
 		a_frame_without_a_jank_type,
 		a_frame_that_never_ends,
@@ -599,6 +653,7 @@ int main(void)
 		switches_that_are_not_in_the_file,
 		slices_that_are_not_in_the_file,
 		slices_of_other_categories_are_not_counted,
+		ioctls_of_gpus_are_not_counted_as_system_calls,
 		switches_that_were_inferred_may_exceed_the_account,
 		more_switches_than_written_and_inferred,
 		where_switches_are_inferred_the_last_one_proves_nothing,

@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices are GPUs, and what their ioctls are called. */
+/* Which devices are GPUs, and what drives them. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "collect/gpu_devices.h"
 
-static uint8_t class[SYSCALLS_MAX_MAJOR];
-
-static const char *name_of(enum gpu_class c, uint32_t request, const char *driver)
-{
-	static char name[GPU_IOCTL_NAME_LEN];
-
-	gpu_ioctl_name(c, request, driver, name);
-	return name;
-}
+static uint8_t class[GPU_MAX_MAJOR];
 
 static const char *driver_of(enum gpu_class c, uint32_t major, uint32_t minor)
 {
@@ -32,8 +23,8 @@ START_TEST(fixed_majors_are_known_without_a_driver)
 	ck_assert_uint_eq(class[226], GPU_DRM);
 	ck_assert_uint_eq(class[195], GPU_NVIDIA);
 	ck_assert_uint_eq(class[261], GPU_ACCEL);
-	for (unsigned i = 0; i < SYSCALLS_MAX_MAJOR; i++)
-		ck_assert(class[i] == GPU_NONE || i == 226 || i == 195 || i == 261);
+	for (unsigned i = 0; i < GPU_MAX_MAJOR; i++)
+		ck_assert(class[i] == GPU_NONE || i == 226 || i == 195 || i == 261 || i == 10);
 }
 END_TEST
 
@@ -49,6 +40,7 @@ START_TEST(dynamic_majors_are_found_by_name)
 			 "234 nvidia-nvswitch\n"
 			 "235 nvidia-caps\n"
 			 "238 kfd\n"
+			 "246 dma_heap\n"
 			 "508 nvidia-uvm\n"
 			 "\n"
 			 "Block devices:\n"
@@ -58,6 +50,8 @@ START_TEST(dynamic_majors_are_found_by_name)
 	ck_assert_uint_eq(class[235], GPU_NVIDIA_CAPS);
 	ck_assert_uint_eq(class[234], GPU_NVIDIA_OTHER);
 	ck_assert_uint_eq(class[238], GPU_KFD);
+	ck_assert_uint_eq(class[246], GPU_DMA_HEAP);
+	ck_assert_uint_eq(class[10], GPU_MISC);
 	ck_assert_uint_eq(class[195], GPU_NVIDIA);
 	ck_assert_uint_eq(class[1], GPU_NONE);
 	ck_assert_uint_eq(class[5], GPU_NONE);
@@ -117,90 +111,39 @@ START_TEST(every_device_has_some_driver)
 	ck_assert_str_eq(driver_of(GPU_NVIDIA, 195, 0), "nvidia");
 	ck_assert_str_eq(driver_of(GPU_NVIDIA, 195, 254), "nvidia-modeset");
 	ck_assert_str_eq(driver_of(GPU_NVIDIA_UVM, 508, 0), "nvidia-uvm");
+	ck_assert_str_eq(driver_of(GPU_UDMABUF, 10, 126), "udmabuf");
+	ck_assert_str_eq(driver_of(GPU_DMA_HEAP, 246, 0), "dma-heap");
+	ck_assert_str_eq(driver_of(GPU_DMA_BUF, 0, 0), "dma-buf");
+	ck_assert_str_eq(driver_of(GPU_SYNC_FILE, 0, 0), "sync_file");
 	ck_assert_str_eq(driver_of((enum gpu_class)99, 0, 0), "unknown");
 }
 END_TEST
 
-START_TEST(ioctls_of_the_drm_core_have_names)
+START_TEST(drivers_have_the_name_that_they_tell_the_drm_core)
 {
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0x00, char[64]), "i915"),
-			 "ioctl DRM_IOCTL_VERSION");
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0xbc, char[56]), "i915"),
-			 "ioctl DRM_IOCTL_MODE_ATOMIC");
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0x2e, char[12]), "amdgpu"),
-			 "ioctl DRM_IOCTL_PRIME_FD_TO_HANDLE");
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0xca, char[48]), "xe"),
-			 "ioctl DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT");
-	ck_assert_str_eq(name_of(GPU_ACCEL, _IOW('d', 0x09, char[8]), "intel_vpu"),
-			 "ioctl DRM_IOCTL_GEM_CLOSE");
+	char name[GPU_DRIVER_LEN];
+
+	gpu_drm_name("virtio-pci", name);
+	ck_assert_str_eq(name, "virtio_gpu");
+	gpu_drm_name("nvidia", name);
+	ck_assert_str_eq(name, "nvidia-drm");
+	gpu_drm_name("amdgpu", name);
+	ck_assert_str_eq(name, "amdgpu");
+	gpu_drm_name("a-name-that-is-longer-than-any-driver-has", name);
+	ck_assert_str_eq(name, "a-name-that-is-longer-t");
 }
 END_TEST
 
-START_TEST(the_size_of_the_argument_does_not_change_the_name)
+START_TEST(miscellaneous_devices_have_a_minor)
 {
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0xc3, char[32]), "i915"),
-			 name_of(GPU_DRM, _IOWR('d', 0xc3, char[40]), "i915"));
-}
-END_TEST
+	static const char text[] = "125 udmabuf2\n126 udmabuf\n232 kvm\n 10 network_latency\n";
 
-START_TEST(a_drivers_own_ioctl_is_a_number_not_a_guess)
-{
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0x4b, int), "i915"),
-			 "ioctl DRM_IOCTL nr 0x4b (i915)");
-	ck_assert_str_eq(name_of(GPU_DRM, _IOWR('d', 0x9f, int), "xe"),
-			 "ioctl DRM_IOCTL nr 0x9f (xe)");
-	ck_assert_str_eq(name_of(GPU_KFD, _IOWR('K', 0x0c, int), "kfd"), "ioctl nr 0x0c (kfd)");
-	ck_assert_str_eq(name_of(GPU_NVIDIA, _IOWR('F', 0x2a, int), "nvidia"),
-			 "ioctl nr 0x2a (nvidia)");
-}
-END_TEST
-
-START_TEST(a_core_number_without_a_name_stays_a_number)
-{
-	ck_assert_str_eq(name_of(GPU_DRM, _IO('d', 0x3e), "i915"), "ioctl DRM_IOCTL nr 0x3e");
-	ck_assert_str_eq(name_of(GPU_DRM, _IO('d', 0xff), "i915"), "ioctl DRM_IOCTL nr 0xff");
-}
-END_TEST
-
-START_TEST(requests_of_another_kind_share_one_name)
-{
-	ck_assert_str_eq(name_of(GPU_DRM, 0x5401, "i915"), "ioctl (i915)");
-	ck_assert_str_eq(name_of(GPU_DRM, 0xdeadbeef, "i915"), "ioctl (i915)");
-	ck_assert_str_eq(name_of(GPU_NVIDIA_UVM, 0x30000001, "nvidia-uvm"), "ioctl (nvidia-uvm)");
-}
-END_TEST
-
-START_TEST(a_program_cannot_make_up_many_names)
-{
-	static char names[2048][GPU_IOCTL_NAME_LEN];
-	size_t n = 0;
-
-	srand(1);
-	for (int i = 0; i < 200000; i++) {
-		enum gpu_class c = 1 + (enum gpu_class)rand() % (N_GPU_CLASSES - 1);
-		const char *name = name_of(c, (uint32_t)rand() * 2 + (uint32_t)rand() % 2, "x");
-		size_t k = 0;
-
-		while (k < n && strcmp(names[k], name) != 0)
-			k++;
-		if (k < n)
-			continue;
-		ck_assert_uint_lt(n, 2048);
-		strcpy(names[n++], name);
-	}
-	ck_assert_uint_le(n, 3 * 256);
-}
-END_TEST
-
-START_TEST(the_longest_name_is_not_cut)
-{
-	char driver[GPU_DRIVER_LEN];
-	const char *name;
-
-	memset(driver, 'd', sizeof(driver) - 1);
-	driver[sizeof(driver) - 1] = '\0';
-	name = name_of(GPU_DRM, _IO('d', 0x40), driver);
-	ck_assert_int_eq(name[strlen(name) - 1], ')');
+	ck_assert_uint_eq(gpu_misc_minor(text, "udmabuf"), 126);
+	ck_assert_uint_eq(gpu_misc_minor(text, "kvm"), 232);
+	ck_assert_uint_eq(gpu_misc_minor(text, "network_latency"), 10);
+	ck_assert_uint_eq(gpu_misc_minor(text, "udma"), GPU_NO_MINOR);
+	ck_assert_uint_eq(gpu_misc_minor("", "udmabuf"), GPU_NO_MINOR);
+	ck_assert_uint_eq(gpu_misc_minor("x\n\n-1\n7", "udmabuf"), GPU_NO_MINOR);
 }
 END_TEST
 
@@ -219,13 +162,8 @@ int main(void)
 	tcase_add_test(tc, strange_lines_are_passed_over);
 	tcase_add_test(tc, this_machines_file_can_be_read);
 	tcase_add_test(tc, every_device_has_some_driver);
-	tcase_add_test(tc, ioctls_of_the_drm_core_have_names);
-	tcase_add_test(tc, the_size_of_the_argument_does_not_change_the_name);
-	tcase_add_test(tc, a_drivers_own_ioctl_is_a_number_not_a_guess);
-	tcase_add_test(tc, a_core_number_without_a_name_stays_a_number);
-	tcase_add_test(tc, requests_of_another_kind_share_one_name);
-	tcase_add_test(tc, a_program_cannot_make_up_many_names);
-	tcase_add_test(tc, the_longest_name_is_not_cut);
+	tcase_add_test(tc, drivers_have_the_name_that_they_tell_the_drm_core);
+	tcase_add_test(tc, miscellaneous_devices_have_a_minor);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

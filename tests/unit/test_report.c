@@ -21,6 +21,7 @@
 
 #define GOLDEN "tests/golden/report/"
 #define TRACE  GOLDEN "trace.pftrace"
+#define GPU    GOLDEN "gpu.pftrace"
 
 #define MAX_ARGS 12
 
@@ -102,9 +103,21 @@ static const struct {
 	{ "json", "--json" },
 	{ "json-line", "--json --by line --tid 101" },
 	{ "json-thread", "--json --by thread --tid 101" },
+	{ "gpu", "--gpu" },
+	{ "gpu-pid", "--gpu --pid 200 --from 0.05" },
+	{ "gpu-comm", "--gpu --comm g* --top 1" },
+	{ "gpu-json", "--gpu --json" },
+	{ "frames", "--frames" },
+	{ "frames-top", "--frames --top 1 --pid 100" },
+	{ "frames-json", "--json --frames --to 100ms" },
 };
 
 #define N_GOLDEN ((int)(sizeof(golden) / sizeof(golden[0])))
+
+static const char *trace_of(const char *args)
+{
+	return strstr(args, "--gpu") || strstr(args, "--frames") ? GPU : TRACE;
+}
 
 START_TEST(output_is_what_it_was)
 {
@@ -112,7 +125,7 @@ START_TEST(output_is_what_it_was)
 	struct buf expected = { 0 };
 
 	snprintf(path, sizeof(path), GOLDEN "%s.txt", golden[_i].name);
-	snprintf(args, sizeof(args), "%s " TRACE, golden[_i].args);
+	snprintf(args, sizeof(args), "%s %s", golden[_i].args, trace_of(golden[_i].args));
 	ck_assert_int_eq(run(args), 0);
 	ck_assert_str_eq(err, "");
 	if (getenv("UPDATE")) {
@@ -134,7 +147,7 @@ START_TEST(no_output_has_what_a_terminal_would_obey)
 {
 	char args[256];
 
-	snprintf(args, sizeof(args), "%s " TRACE, golden[_i].args);
+	snprintf(args, sizeof(args), "%s %s", golden[_i].args, trace_of(golden[_i].args));
 	ck_assert_int_eq(run(args), 0);
 	for (const unsigned char *p = (const unsigned char *)out; *p; p++)
 		ck_assert(*p == '\n' || (*p >= 0x20 && *p != 0x7f));
@@ -155,6 +168,21 @@ START_TEST(a_file_without_such_samples_has_status_1_and_says_which_there_are)
 	ck_assert_str_eq(out, "");
 	ck_assert_int_eq(run("--pid 4711 " TRACE), 1);
 	assert_says(err, "none of the samples");
+}
+END_TEST
+
+START_TEST(a_file_without_gpu_jobs_or_frames_has_status_1)
+{
+	ck_assert_int_eq(run("--gpu " TRACE), 1);
+	assert_says(err, "has no such GPU jobs");
+	ck_assert_str_eq(out, "");
+	ck_assert_int_eq(run("--frames " TRACE), 1);
+	assert_says(err, "has no such frames");
+	ck_assert_int_eq(run("--gpu --pid 4711 " GPU), 1);
+	ck_assert_int_eq(run("--frames --from 500ms " GPU), 1);
+	ck_assert_int_eq(run("--gpu --frames " GPU), 2);
+	assert_says(err, "one at a time");
+	ck_assert_int_eq(run("--gpu --json --folded " GPU), 2);
 }
 END_TEST
 
@@ -373,6 +401,7 @@ int main(void)
 	tcase_add_loop_test(tc, output_is_what_it_was, 0, N_GOLDEN);
 	tcase_add_loop_test(tc, no_output_has_what_a_terminal_would_obey, 0, N_GOLDEN);
 	tcase_add_test(tc, a_file_without_such_samples_has_status_1_and_says_which_there_are);
+	tcase_add_test(tc, a_file_without_gpu_jobs_or_frames_has_status_1);
 	tcase_add_test(tc, what_is_no_trace_has_status_2);
 	tcase_add_loop_test(tc, a_wrong_command_line_has_status_2_and_one_message, 0,
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));

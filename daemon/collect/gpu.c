@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu.c - what threads ask of GPU drivers, and what comes of it.
+ *
+ * BPF side: bpf/gpu.bpf.c. Ioctls become slices in gpu_ioctl.c, what comes of them
+ * in gpu_work.c.
+ */
+#include <asm/unistd.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bpf_iter.h"
+#include "bpf_load.h"
+#include "bpf_ring.h"
+#include "collector.h"
+#include "gpu.skel.h"
+#include "gpu_devices.h"
+#include "gpu_encode.h"
+#include "gpu_ioctl_table.h"
+#include "gpu_points.h"
+#include "gpu_rules.h"
+#include "gpu_work.h"
+#include "log.h"
+#include "tracefs.h"
+#include "walks.h"
+
+#define COMPAT_IOCTL_NR 54 /* of 32-bit programs, on x86 and on Arm */
+
+/* What is watched. */
+enum where {
+	AT_FUNCTION,	/* the kernel's own for ioctl() */
+	AT_TRACEPOINTS, /* those of ioctl() */
+	AT_ALL_CALLS,	/* the tracepoints of all system calls */
+};
+
+struct gpu {
+	struct gpu_bpf *skel;
+	struct bpf_ring *ring;
+	struct collector_env env;
+	struct walks walks;
+	enum where where;
+	bool compat_function;	       /* that there is one */
+	bool compat_failed;	       /* 32-bit programs cannot be watched */
+	struct gpu_points *points;
+	uint32_t n_module_loads;       /* that have been looked after */
+	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
+};
+
+static void unload(struct gpu *g)
+{
+	bpf_ring_free(g->ring);
+	g->ring = NULL;
+	gpu_bpf__destroy(g->skel);
+	g->skel = NULL;
+	walks_end(&g->walks);
+}
+
+static void gpu_stop(void *state)
+{
+	struct gpu *g = state;
+
+	if (!g)
+		return;
+	gpu_points_free(g->points); /* first of all: they keep drivers from being unloaded */
+	unload(g);
+	free(g);
+}
+
+static void set_slots(struct gpu_bpf *skel)
+{
+	static const struct {
+		enum gpu_class class;
+		const char *driver;
+	} slots[] = {
+		{ GPU_KFD, "kfd" },
+		{ GPU_NVIDIA, "nvidia" },
+		{ GPU_NVIDIA_UVM, "nvidia-uvm" },
+		{ GPU_DMA_HEAP, "dma-heap" },
+		{ GPU_UDMABUF, "udmabuf" },
+		{ GPU_DMA_BUF, "dma-buf" },
+		{ GPU_SYNC_FILE, "sync_file" },
+	};
+	uint32_t *ret = (uint32_t *)skel->rodata->slot_of_class;
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		ret[slots[i].class] = gpu_ioctl_slot(slots[i].driver);
+	skel->rodata->modeset_slot = gpu_ioctl_slot("nvidia-modeset");
+	skel->rodata->core_slot = gpu_ioctl_slot("drm");
+}
+
+/* Drivers come and go: NVIDIA's get a major number when their module is loaded. */
+static void refresh_majors(struct gpu *g)
+{
+	int fd = bpf_map__fd(g->skel->maps.gpu_majors);
+	uint8_t now[GPU_MAX_MAJOR];
+
+	(void)gpu_majors_read(now); /* the fixed ones are set anyway */
+	for (uint32_t i = 0; i < GPU_MAX_MAJOR; i++)
+		if (now[i] != g->majors[i] && bpf_map_update_elem(fd, &i, &now[i], BPF_ANY) == 0)
+			g->majors[i] = now[i];
+	g->skel->data->udmabuf_minor = gpu_udmabuf_minor();
+}
+
+/*
+ * What the kernel's half has learnt of devices is forgotten, so that it learns of
+ * another driver behind the same number. It cannot read names where the kernel tells
+ * nothing of the DRM core's types: then user space says what it knows.
+ */
+static void refresh_nodes(struct gpu *g)
+{
+	int fd = bpf_map__fd(g->skel->maps.gpu_nodes);
+	uint32_t keys[512], n = 0, key;
+	struct gpu_node node;
+
+	__atomic_fetch_add(&g->skel->data->generation, 1, __ATOMIC_RELAXED);
+	for (int r = bpf_map_get_next_key(fd, NULL, &key); r == 0 && n < 512;
+	     r = bpf_map_get_next_key(fd, &key, &key))
+		keys[n++] = key;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t major = keys[i] >> 20, minor = keys[i] & 0xfffff;
+		enum gpu_class class;
+
+		if (bpf_map_lookup_elem(fd, &keys[i], &node) < 0)
+			continue;
+		if (node.driver[0] && !node.by_daemon) {
+			(void)bpf_map_delete_elem(fd, &keys[i]);
+			continue;
+		}
+		memset(&node, 0, sizeof(node));
+		class = major < GPU_MAX_MAJOR && g->majors[major] == GPU_ACCEL ? GPU_ACCEL
+									       : GPU_DRM;
+		gpu_driver_name(class, major, minor, node.driver);
+		node.slot = gpu_ioctl_slot(node.driver);
+		node.by_daemon = 1;
+		(void)bpf_map_update_elem(fd, &keys[i], &node, BPF_ANY);
+	}
+}
+
+/* ---- programs ---- */
+
+static void choose_programs(struct gpu *g, bool with_iterators)
+{
+	struct gpu_bpf *skel = g->skel;
+	bool function = g->where == AT_FUNCTION, compat = function && g->compat_function;
+	bool tracepoints = g->where == AT_TRACEPOINTS;
+
+	bpf_program__set_autoload(skel->progs.on_function_enter, function);
+	bpf_program__set_autoload(skel->progs.on_function_exit, function);
+	bpf_program__set_autoload(skel->progs.on_compat_function_enter, compat);
+	bpf_program__set_autoload(skel->progs.on_compat_function_exit, compat);
+	bpf_program__set_autoload(skel->progs.on_ioctl_enter, tracepoints);
+	bpf_program__set_autoload(skel->progs.on_ioctl_exit, tracepoints);
+	bpf_program__set_autoload(skel->progs.on_any_enter, !function);
+	bpf_program__set_autoload(skel->progs.on_any_exit, !function);
+	bpf_program__set_autoload(skel->progs.entered_before, with_iterators);
+	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
+	bpf_program__set_autoload(skel->progs.compat_processes, with_iterators && tracepoints);
+	skel->rodata->only_compat = tracepoints;
+}
+
+/* Without the iterators, ioctls that go on when a session starts or ends are not shown. */
+static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
+{
+	int r;
+
+	gpu_bpf__destroy(g->skel);
+	g->skel = gpu_bpf__open();
+	if (!g->skel)
+		return -ENOMEM; /* it is built in, so that is all that it can lack */
+	choose_programs(g, with_iterators);
+	r = bpf_load_trim(g->skel->obj, why, WHY_LEN);
+	if (r < 0)
+		return r;
+	g->skel->rodata->ioctl_nr = __NR_ioctl;
+	g->skel->rodata->compat_ioctl_nr = COMPAT_IOCTL_NR;
+	set_slots(g->skel);
+	r = bpf_ring_resize(g->skel->obj, g->env.ring_bytes);
+	if (r == 0)
+		r = walks_prepare(&g->walks, &g->env, "gpu", g->skel->obj,
+				  &g->skel->rodata->unwind_by_tables,
+				  &g->skel->rodata->python_frames);
+	return r < 0 ? r : bpf_load_while(g->skel->skeleton, g->env.keep_up, g->env.keep_up_ctx);
+}
+
+/* As libbpf does, but also where tracefs is not mounted. */
+static int attach_tracepoint(struct bpf_program *prog, const char *name, struct bpf_link **ret)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.wakeup_events = 1,
+	};
+	uint64_t id;
+	int fd, r = tracefs_event_id("syscalls", name, &id);
+
+	if (r < 0)
+		return r;
+	attr.config = id;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret = bpf_program__attach_perf_event(prog, fd);
+	if (*ret)
+		return 0; /* the descriptor is the link's */
+	r = -errno;
+	close(fd);
+	return r;
+}
+
+static int attach_one(struct bpf_program *prog, struct bpf_link **ret)
+{
+	*ret = bpf_program__attach(prog);
+	return *ret ? 0 : -errno;
+}
+
+static int attach_to_functions(struct gpu *g)
+{
+	struct gpu_bpf *skel = g->skel;
+	int r = attach_one(skel->progs.on_function_exit, &skel->links.on_function_exit);
+
+	if (r == 0)
+		r = attach_one(skel->progs.on_function_enter, &skel->links.on_function_enter);
+	if (r < 0 || !g->compat_function)
+		return r;
+	r = attach_one(skel->progs.on_compat_function_exit, &skel->links.on_compat_function_exit);
+	return r < 0 ? r
+		     : attach_one(skel->progs.on_compat_function_enter,
+				  &skel->links.on_compat_function_enter);
+}
+
+static int attach_to_tracepoints(struct gpu_bpf *skel)
+{
+	int r = attach_tracepoint(skel->progs.on_ioctl_exit, "sys_exit_ioctl",
+				  &skel->links.on_ioctl_exit);
+
+	return r < 0 ? r
+		     : attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
+					 &skel->links.on_ioctl_enter);
+}
+
+static int attach_to_all_calls(struct gpu_bpf *skel)
+{
+	int r = attach_one(skel->progs.on_any_exit, &skel->links.on_any_exit);
+
+	return r < 0 ? r : attach_one(skel->progs.on_any_enter, &skel->links.on_any_enter);
+}
+
+/* The bpf_iter_fn that counts. */
+static void count(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	(void)hdr;
+	(void)len;
+	++*(unsigned *)ctx;
+}
+
+/* Ioctls of 32-bit programs are seen at the tracepoints of all calls only. */
+static void look_for_compat(struct gpu *g)
+{
+	struct gpu_bpf *skel = g->skel;
+	unsigned n = 0;
+
+	if (skel->links.on_any_enter || !skel->links.compat_processes || g->compat_failed ||
+	    bpf_iter_run(skel->links.compat_processes, count, &n) < 0 || n == 0)
+		return;
+	g->compat_failed = attach_to_all_calls(skel) < 0;
+	if (g->compat_failed)
+		log_warn("gpu: there are 32-bit programs, whose ioctls are not shown");
+	else
+		log_info("gpu: there are 32-bit programs: all system calls are looked at");
+}
+
+/*
+ * The way out first: a call whose way in was seen must not miss it. Then those
+ * that have been entered before; what the iterator finds stays in the kernel.
+ */
+static int attach(struct gpu *g)
+{
+	struct gpu_bpf *skel = g->skel;
+	int r;
+
+	if (g->where == AT_FUNCTION)
+		r = attach_to_functions(g);
+	else if (g->where == AT_TRACEPOINTS)
+		r = attach_to_tracepoints(skel);
+	else
+		r = attach_to_all_calls(skel);
+	if (r < 0 || !bpf_program__autoload(skel->progs.unfinished))
+		return r;
+	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
+	skel->links.entered_before = bpf_program__attach(skel->progs.entered_before);
+	if (bpf_program__autoload(skel->progs.compat_processes))
+		skel->links.compat_processes = bpf_program__attach(skel->progs.compat_processes);
+	look_for_compat(g);
+	if (skel->links.entered_before)
+		(void)bpf_iter_run(skel->links.entered_before, NULL, NULL); /* as good as it gets */
+	return 0;
+}
+
+/* The cheapest that this kernel can, as far as it can be told beforehand. */
+static enum where choose_where(struct gpu *g)
+{
+	int r = bpf_can_attach_to(GPU_IOCTL_FUNCTION);
+	uint64_t id;
+
+	g->compat_function = r == 0 && bpf_can_attach_to(GPU_COMPAT_IOCTL_FUNCTION) == 0;
+	if (r == 0)
+		return AT_FUNCTION;
+	log_debug("gpu: the function of ioctl cannot be watched: %s", strerror(-r));
+	r = tracefs_event_id("syscalls", "sys_enter_ioctl", &id);
+	if (r == 0)
+		return AT_TRACEPOINTS;
+	log_info("gpu: tracepoints of all system calls: those of ioctl alone: %s", strerror(-r));
+	return AT_ALL_CALLS;
+}
+
+static int try_start(struct gpu *g, char why[WHY_LEN])
+{
+	int r = open_and_load(g, true, why);
+
+	if (r < 0 && r != -ENOTSUP)
+		r = open_and_load(g, false, why);
+	if (r == 0)
+		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
+	if (r == 0)
+		r = bpf_ring_open(g->skel->obj, &g->ring);
+	if (r == 0)
+		r = gpu_rules_write(bpf_map__fd(g->skel->maps.gpu_rules),
+				    bpf_map__fd(g->skel->maps.gpu_drivers));
+	if (r < 0)
+		return r;
+	memset(g->majors, 0, sizeof(g->majors));
+	refresh_majors(g);
+	r = attach(g);
+	return r;
+}
+
+/*
+ * Jobs, fences and frames are told by tracepoints, most of which come with a
+ * driver: those that there are now, and later those of modules that are loaded.
+ * Without them there are still the ioctls.
+ */
+static void start_points(struct gpu *g, char why[WHY_LEN])
+{
+	struct gpu_bpf *skel = g->skel;
+	struct gpu_point_programs programs = {
+		.classic = skel->progs.on_gpu_point,
+		.raw = {
+			[GPU_SCHED_DONE] = skel->progs.on_gpu_sched_done,
+			[GPU_SCHED_DONE_2] = skel->progs.on_gpu_sched_done,
+			[GPU_FENCE_SIGNALED] = skel->progs.on_gpu_signaled,
+			[GPU_VBLANK] = skel->progs.on_gpu_vblank,
+			[GPU_VBLANK_DELIVERED] = skel->progs.on_gpu_delivered,
+		},
+	};
+	int r;
+
+	skel->links.on_module_load = bpf_program__attach(skel->progs.on_module_load);
+	r = gpu_points_new(&programs, bpf_map__fd(skel->maps.gpu_layouts), &g->points);
+	if (r == 0)
+		r = gpu_points_attach(g->points);
+	if (r < 0 && !why[0])
+		snprintf(why, WHY_LEN,
+			 "without GPU jobs and frames: tracepoints: %s: may tracefs be read?",
+			 strerror(-r));
+}
+
+/* A module has been loaded: it may have brought some. */
+static void look_for_points(struct gpu *g)
+{
+	uint32_t n = __atomic_load_n(&g->skel->bss->n_module_loads, __ATOMIC_RELAXED);
+	int r;
+
+	if (n == g->n_module_loads || !g->points)
+		return;
+	g->n_module_loads = n;
+	r = gpu_points_attach(g->points);
+	if (r < 0)
+		log_info("gpu: tracepoints: %s", strerror(-r));
+}
+
+static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct gpu *g = calloc(1, sizeof(*g));
+	int r;
+
+	if (!g)
+		return -ENOMEM;
+	g->env = *env;
+	g->where = choose_where(g);
+	r = try_start(g, why);
+	while (r < 0 && r != -ENOTSUP && g->where < AT_ALL_CALLS) {
+		unload(g);
+		g->where++;
+		r = try_start(g, why);
+	}
+	if (r == -ENOTSUP)
+		goto fail; /* no BTF; `why` says so */
+	if (r == 0)
+		start_points(g, why);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		goto fail;
+	}
+	*ret_state = g;
+	return 0;
+
+fail:
+	gpu_stop(g);
+	return r;
+}
+
+static int gpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
+{
+	struct gpu *g = state;
+
+	walks_update(&g->walks);
+	look_for_points(g);
+	return bpf_ring_drain(g->ring, horizon_ns, budget, g->env.sink, g->env.sink_ctx);
+}
+
+static int gpu_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
+{
+	struct gpu *g = state;
+
+	return bpf_ring_count(g->ring, stream, cpu, ret);
+}
+
+static struct bpf_object *gpu_object(void *state, unsigned i)
+{
+	struct gpu *g = state;
+
+	return i == 0 ? g->skel->obj : NULL;
+}
+
+static void gpu_exclude(void *state, const uint32_t *tgids, size_t n)
+{
+	struct gpu *g = state;
+
+	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
+		__atomic_store_n(&g->skel->bss->own_tgids[i], i < n ? tgids[i] : 0,
+				 __ATOMIC_RELAXED);
+}
+
+static void gpu_tick(void *state, uint64_t now_ns)
+{
+	struct gpu *g = state;
+
+	(void)now_ns;
+	refresh_majors(g);
+	refresh_nodes(g);
+	if (!g->skel->links.on_module_load && g->points)
+		(void)gpu_points_attach(g->points); /* nobody tells of modules: look */
+	look_for_compat(g);
+}
+
+struct unfinished {
+	uint64_t end_ns;
+	event_sink_fn *fn;
+	void *fn_ctx;
+};
+
+static void push_unfinished(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	const struct unfinished *u = ctx;
+	struct gpu_ioctl_event ev;
+
+	if (len > sizeof(ev) || !gpu_valid(hdr, len))
+		return;
+	memcpy(&ev, hdr, len);
+	ev.hdr.time_ns = u->end_ns;
+	if (ev.enter_ns < u->end_ns)
+		u->fn(u->fn_ctx, &ev.hdr, len);
+}
+
+static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
+{
+	struct gpu *g = state;
+	struct unfinished u = { end_ns, fn, fn_ctx };
+
+	if (!g->skel->links.unfinished)
+		return 0;
+	return bpf_iter_run(g->skel->links.unfinished, push_unfinished, &u);
+}
+
+const struct collector gpu_collector = {
+	.name = "gpu",
+	.summary = "ioctls of GPU drivers, jobs of GPUs, waits for fences, frames of displays",
+	.start = gpu_start,
+	.stop = gpu_stop,
+	.drain = gpu_drain,
+	.count = gpu_count,
+	.object = gpu_object,
+	.tick = gpu_tick,
+	.exclude = gpu_exclude,
+	.unfinished = gpu_unfinished,
+	.is_machine_wide = gpu_work_machine_wide,
+	.valid = gpu_valid,
+	.encoder_new = gpu_encoder_new,
+	.encoder_free = gpu_encoder_free,
+	.encode = gpu_encode,
+	.flush = gpu_encoder_flush,
+	.pending = gpu_encoder_pending,
+	.stack_ends = gpu_encoder_stack_ends,
+	.lost = gpu_encoder_lost,
+};
