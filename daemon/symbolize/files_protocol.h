@@ -29,7 +29,7 @@
 	(sizeof(struct files_reply_head) + \
 	 FILES_BATCH_MAX * (sizeof(struct files_entry_head) + DEMANGLE_MAX))
 
-#define FILES_OBJECTS_MAX     2	  /* variables in one request */
+#define FILES_OBJECTS_MAX     12  /* variables in one request */
 #define FILES_OBJECT_NAME_MAX 64  /* bytes, with the NUL */
 #define FILES_OBJECT_BYTES    576 /* of their content */
 
