@@ -8,7 +8,6 @@
 
 #include "hash.h"
 #include "log.h"
-#include "process/process_table.h"
 #include "symbolize/jit_question.h"
 #include "unwind_maps.h"
 
@@ -31,12 +30,13 @@ struct frames {
 
 struct frames_tables {
 	struct unwind_maps *maps;
-	struct process_table *processes;
+	frames_source_fn *source;
+	void *ctx;
 	struct hash *by_tgid;
 	uint64_t last_number;
 };
 
-int frames_tables_new(struct unwind_maps *maps, struct process_table *processes,
+int frames_tables_new(struct unwind_maps *maps, frames_source_fn *source, void *ctx,
 		      struct frames_tables **ret)
 {
 	struct frames_tables *f = calloc(1, sizeof(*f));
@@ -45,7 +45,8 @@ int frames_tables_new(struct unwind_maps *maps, struct process_table *processes,
 	if (!f)
 		return -ENOMEM;
 	f->maps = maps;
-	f->processes = processes;
+	f->source = source;
+	f->ctx = ctx;
 	r = hash_new(&f->by_tgid);
 	if (r < 0) {
 		free(f);
@@ -164,7 +165,7 @@ uint64_t frames_tables_update(struct frames_tables *f, uint32_t tgid, uint64_t t
 	bool current;
 	int r;
 
-	r = process_table_frames(f->processes, tgid, time_ns, &frames, &version, &current);
+	r = f->source(f->ctx, tgid, time_ns, &frames, &version, &current);
 	if (r == 0 && !frames && !p)
 		return 0;
 	p = p ? p : frames_of(f, tgid);
@@ -224,6 +225,6 @@ bool frames_tables_is_current(struct frames_tables *f, uint32_t tgid, uint64_t t
 	uint64_t version;
 	bool current;
 
-	(void)process_table_frames(f->processes, tgid, time_ns, &frames, &version, &current);
+	(void)f->source(f->ctx, tgid, time_ns, &frames, &version, &current);
 	return current;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * frames_tables.h - the unwind tables of code that processes have generated
- * themselves, as far as somebody tells of them (process_table_frames()).
+ * themselves, as far as somebody tells of them (symbolize/jit_question.h).
  *
  * They change all the time: each change is another table, and who used the one
  * before goes on with it until the process has other mappings.
@@ -13,11 +13,16 @@
 #include <stdint.h>
 
 struct frames_tables;
-struct process_table;
+struct jit_frames;
 struct unwind_maps;
 struct unwind_mapping;
 
-int frames_tables_new(struct unwind_maps *maps, struct process_table *processes,
+/* What is known of a process: as process_table_frames() says it. */
+typedef int frames_source_fn(void *ctx, uint32_t tgid, uint64_t time_ns,
+			     const struct jit_frames **ret, uint64_t *ret_version,
+			     bool *ret_current);
+
+int frames_tables_new(struct unwind_maps *maps, frames_source_fn *source, void *ctx,
 		      struct frames_tables **ret);
 void frames_tables_free(struct frames_tables *f); /* takes NULL */
 

@@ -486,6 +486,13 @@ static void stop(struct unwinder *u)
 	u->room = NULL;
 }
 
+static int frames_of(void *ctx, uint32_t tgid, uint64_t time_ns, const struct jit_frames **ret,
+		     uint64_t *ret_version, bool *ret_current)
+{
+	return process_table_frames(((struct unwinder *)ctx)->processes, tgid, time_ns, ret,
+				    ret_version, ret_current);
+}
+
 int unwinder_acquire(struct unwinder *u, struct event_loop *loop)
 {
 	int r;
@@ -499,7 +506,7 @@ int unwinder_acquire(struct unwinder *u, struct event_loop *loop)
 		return -ENOMEM;
 	r = unwind_maps_new(true, &u->maps);
 	if (r == 0)
-		r = frames_tables_new(u->maps, u->processes, &u->frames);
+		r = frames_tables_new(u->maps, frames_of, u, &u->frames);
 	if (r == 0)
 		r = table_client_new(on_table, u, &u->client);
 	if (r == 0)
