@@ -246,15 +246,29 @@ static void add_by_fp(const struct hotspot_code *c, struct rows *rows)
 	}
 }
 
+/* sub $8,%rsp before a call: C code wants the stack aligned. */
+static bool is_aligning(const struct hotspot_code *c, size_t at)
+{
+	return IS_AT(c, at, 0x48, 0x83, 0xec, 0x08) &&
+	       (IS_AT(c, at + 4, 0xe8) || IS_AT(c, at + 4, 0x49, 0xba)); /* or mov $N,%r10; call */
+}
+
 /* What it pushes first stays until it returns. */
 static void add_frameless(const struct hotspot_code *c, struct rows *rows)
 {
 	int32_t size = 8;
+	size_t at = 0;
 
 	add(rows, 0, by_sp(size, false));
-	for (size_t at = 0; at < c->n_bytes && (c->bytes[at] & 0xf8) == 0x50; at++) {
+	for (; at < c->n_bytes && (c->bytes[at] & 0xf8) == 0x50; at++) {
 		size += 8;
 		add(rows, at + 1, by_sp(size, false));
+	}
+	for (; at < c->n_bytes; at++) {
+		if (is_aligning(c, at))
+			add(rows, at + 4, by_sp(size + 8, false));
+		else if (IS_AT(c, at, 0x48, 0x83, 0xc4, 0x08))
+			add(rows, at + 4, by_sp(size, false));
 	}
 }
 

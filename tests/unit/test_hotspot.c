@@ -221,13 +221,20 @@ END_TEST
 
 START_TEST(what_has_no_frame_has_what_it_pushes)
 {
-	static const uint8_t code[] = { 0x57, 0x56, 0x90, 0x50, 0xc3 };
+	static const uint8_t code[] = {
+		0x57, 0x56, 0x90, 0x50,			  /* 0: */
+		0x48, 0x83, 0xec, 0x08, 0xe8, 0, 0, 0, 0, /* 4: sub $8,%rsp; 8: call */
+		0x48, 0x83, 0xc4, 0x08, 0xc3,		  /* 13: add $8,%rsp; 17: ret */
+	};
 	size_t n = rows_of(HOTSPOT_FRAMELESS, false, 0, -1, code, sizeof(code));
 
 	assert_sp(row_at(n, 0), 8, false);
 	assert_sp(row_at(n, 1), 16, false);
 	assert_sp(row_at(n, 2), 24, false);
 	assert_sp(row_at(n, 4), 24, false);
+	assert_sp(row_at(n, 8), 32, false);
+	assert_sp(row_at(n, 13), 32, false);
+	assert_sp(row_at(n, 17), 24, false);
 }
 END_TEST
 
