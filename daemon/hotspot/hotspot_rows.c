@@ -256,19 +256,26 @@ static bool is_aligning(const struct hotspot_code *c, size_t at)
 /* What it pushes first stays until it returns. */
 static void add_frameless(const struct hotspot_code *c, struct rows *rows)
 {
+	bool has_fp = IS_AT(c, 0, 0x55);
 	int32_t size = 8;
 	size_t at = 0;
 
 	add(rows, 0, by_sp(size, false));
-	for (; at < c->n_bytes && (c->bytes[at] & 0xf8) == 0x50; at++) {
-		size += 8;
-		add(rows, at + 1, by_sp(size, false));
+	for (; at < c->n_bytes; at++) {
+		if ((c->bytes[at] & 0xf8) == 0x50) { /* push */
+			size += 8;
+			add(rows, at + 1, by_sp(size, has_fp));
+		} else if (IS_AT(c, at, 0x48, 0x8b, 0xef)) { /* mov %rdi,%rbp */
+			at += 2;
+		} else {
+			break;
+		}
 	}
 	for (; at < c->n_bytes; at++) {
 		if (is_aligning(c, at))
-			add(rows, at + 4, by_sp(size + 8, false));
+			add(rows, at + 4, by_sp(size + 8, has_fp));
 		else if (IS_AT(c, at, 0x48, 0x83, 0xc4, 0x08))
-			add(rows, at + 4, by_sp(size, false));
+			add(rows, at + 4, by_sp(size, has_fp));
 	}
 }
 

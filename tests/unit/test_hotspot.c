@@ -238,6 +238,22 @@ START_TEST(what_has_no_frame_has_what_it_pushes)
 }
 END_TEST
 
+START_TEST(what_has_no_frame_may_keep_the_frame_pointer)
+{
+	static const uint8_t code[] = {
+		0x55, 0x48, 0x8b, 0xef, /* push %rbp; mov %rdi,%rbp */
+		0x53, 0x90, 0x50,	/* push %rbx; nop; push %rax */
+	};
+	size_t n = rows_of(HOTSPOT_FRAMELESS, false, 0, -1, code, sizeof(code));
+
+	assert_sp(row_at(n, 0), 8, false);
+	assert_sp(row_at(n, 1), 16, true);
+	assert_sp(row_at(n, 4), 16, true);
+	assert_sp(row_at(n, 5), 24, true);
+	assert_sp(row_at(n, 6), 24, true);
+}
+END_TEST
+
 START_TEST(the_interpreter_says_in_its_frame_where_its_caller_is)
 {
 	static const uint8_t code[] = { 0x90, 0xc9, 0xc3 };
@@ -468,6 +484,7 @@ int main(void)
 	tcase_add_test(t, a_prologue_that_is_not_known_ends_where_the_blob_says);
 	tcase_add_test(t, stubs_with_a_frame_pointer_are_walked_by_it);
 	tcase_add_test(t, what_has_no_frame_has_what_it_pushes);
+	tcase_add_test(t, what_has_no_frame_may_keep_the_frame_pointer);
 	tcase_add_test(t, the_interpreter_says_in_its_frame_where_its_caller_is);
 	tcase_add_test(t, blobs_are_told_by_their_names);
 
