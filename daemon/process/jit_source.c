@@ -64,6 +64,7 @@ struct jit_source {
 	struct jit_frames frames;
 	uint64_t symbols[HOTSPOT_N_SYMBOLS];
 	unsigned n_not_ready;
+	uint64_t n_readings;
 	uint64_t version; /* the worker's, of `table` */
 	uint64_t n_bad, n_over_cap;
 	bool is_failed;
@@ -178,6 +179,7 @@ static int begin(struct jit_source *s, uint64_t now_ns, const struct jit_file_st
 		reading_free(r);
 		return err;
 	}
+	s->n_readings++;
 	ask(s, r);
 	return 0;
 }
@@ -412,6 +414,13 @@ bool jit_source_find(const struct jit_source *s, uint64_t pc, uint64_t time_ns,
 const struct jit_frames *jit_source_frames(const struct jit_source *s)
 {
 	return s->frames.n ? &s->frames : NULL;
+}
+
+uint64_t jit_source_reading_for(const struct jit_source *s, uint64_t time_ns)
+{
+	bool is_in_this = s->reading && time_ns <= s->reading->began_ns;
+
+	return s->n_readings + !is_in_this;
 }
 
 bool jit_source_is_failed(const struct jit_source *s)

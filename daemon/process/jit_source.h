@@ -51,6 +51,8 @@ bool jit_source_find(const struct jit_source *s, uint64_t pc, uint64_t time_ns,
 		     struct jit_name *ret);
 /* How to unwind from that code, as it was at the last reading. NULL: not known. */
 const struct jit_frames *jit_source_frames(const struct jit_source *s);
+/* The number of the reading after which all will be known that was there at `time_ns`. */
+uint64_t jit_source_reading_for(const struct jit_source *s, uint64_t time_ns);
 /* Nothing more will come. */
 bool jit_source_is_failed(const struct jit_source *s);
 

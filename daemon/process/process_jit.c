@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "hash.h"
 #include "hotspot/hotspot_layout.h"
 #include "log.h"
 #include "process/jit_files.h"
@@ -44,6 +45,7 @@ struct process_jit {
 	struct module *jvm_module;    /* if it has this library (held), */
 	uint64_t jvm_base;	      /* here */
 	uint64_t frames_version;
+	struct hash *open; /* pc -> the last struct jit_promise for it */
 	uint64_t look_ns, look_after_ns;
 	uint64_t version;
 	bool was_untrusted; /* it is counted once */
@@ -101,6 +103,10 @@ struct process_jit *process_jit_new(struct jit_pool *pool)
 	if (!jit)
 		return NULL;
 	jit->pool = pool;
+	if (hash_new(&jit->open) < 0) {
+		free(jit);
+		return NULL;
+	}
 	jit->version = next_version();
 	TAILQ_INIT(&jit->promises);
 	TAILQ_INSERT_TAIL(&pool->all, jit, link);
@@ -136,6 +142,8 @@ static bool settle(struct process_jit *jit, struct jit_promise *p, bool must)
 {
 	struct location *loc = locate(jit, p->pc, p->time_ns);
 
+	if (hash_get_u64(jit->open, p->pc) == p)
+		(void)hash_remove_u64(jit->open, p->pc);
 	if (!jit_promise_settle(&jit->promises, jit->pool->sym, p, loc, must))
 		return false;
 	jit->pool->n_promises--;
@@ -208,6 +216,7 @@ void process_jit_free(struct process_jit *jit)
 	for (size_t i = 0; i < MAX_DUMPS; i++)
 		drop(jit, &jit->dumps[i]);
 	TAILQ_REMOVE(&jit->pool->all, jit, link);
+	hash_free(jit->open);
 	free(jit);
 }
 
@@ -426,12 +435,41 @@ int process_jit_frames(struct process_jit *jit, const struct jit_place *place, u
 
 /* ---- questions ---- */
 
+/*
+ * Of a JVM's code all that is younger than the last reading has the name that the next one
+ * gives: all who ask for an address in the meantime get the same promise.
+ */
+static struct jit_promise *open_promise(struct process_jit *jit, uint64_t pc, uint64_t reading)
+{
+	struct jit_promise *p;
+
+	if (!jit->jvm || jit->map || jit->dumps[0] || jit->inherited)
+		return NULL;
+	p = hash_get_u64(jit->open, pc);
+	return p && p->reading == reading ? p : NULL;
+}
+
+static struct location *promise(struct process_jit *jit, uint64_t pc, uint64_t time_ns,
+				struct location *fallback)
+{
+	uint64_t reading = jit->jvm ? jit_source_reading_for(jit->jvm, time_ns) : 0;
+	struct jit_promise *p = open_promise(jit, pc, reading);
+
+	if (p)
+		return p->loc;
+	p = jit_promise_new(&jit->promises, jit->pool->sym, pc, time_ns, fallback);
+	if (!p)
+		return NULL;
+	jit->pool->n_promises++;
+	p->reading = reading;
+	(void)hash_set_u64(jit->open, pc, p); /* or it is not shared */
+	return p->loc;
+}
+
 struct location *process_jit_locate(struct process_jit *jit, const struct jit_place *place,
 				    uint64_t pc, uint64_t time_ns, bool may_wait,
 				    struct location *fallback)
 {
-	struct location *loc;
-
 	look_for_map(jit, place, time_ns);
 	look_for_jvm(jit, place);
 	if (!jit->map && !jit->dumps[0] && !jit->inherited && !jit->jvm_module)
@@ -444,9 +482,7 @@ struct location *process_jit_locate(struct process_jit *jit, const struct jit_pl
 		jit->pool->stats.n_over_cap++;
 		return locate(jit, pc, time_ns);
 	}
-	loc = jit_promise_new(&jit->promises, jit->pool->sym, pc, time_ns, fallback);
-	jit->pool->n_promises += loc != NULL;
-	return loc;
+	return promise(jit, pc, time_ns, fallback);
 }
 
 uint64_t process_jit_version(struct process_jit *jit, const struct jit_place *place,
