@@ -10,7 +10,7 @@
 #include "hotspot/hotspot_layout.h"
 #include "hotspot/hotspot_memory.h"
 
-#define IMAGE_BASE  0x100000000ull
+#define IMAGE_BASE  0x200000000000ull /* not in the shadow of a sanitizer */
 #define IMAGE_BYTES (256u << 10)
 
 /* Code heaps, the second half of it; a segment has 128 bytes. */
