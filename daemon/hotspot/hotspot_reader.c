@@ -16,7 +16,9 @@
 
 /* A large server has some 30,000 methods compiled, with ten rows each. */
 #define MAX_BLOBS (256u << 10)
-#define MAX_ROWS  (2u << 20)
+#define MAX_ROWS  (1u << 20)
+/* All tables of the machine share 65536 of them; frames have some hundred sizes. */
+#define MAX_RULES 4096
 
 /* Of one blob; a method with more returns loses the rows of the last ones. */
 #define MAX_BLOB_ROWS 4096
@@ -324,7 +326,7 @@ static int add_blob(const struct hotspot_reader *r, const struct known *k, uint6
 	const struct hotspot_row *rows = r->set.rows + k->first;
 	int err = 0;
 
-	for (uint32_t i = 0; i < k->n && err == 0; i++)
+	for (uint32_t i = 0; i < k->n && err == 0 && b->n_rules < MAX_RULES; i++)
 		err = table_builder_set(b, k->code - start + rows[i].at, &rows[i].rule);
 	return err < 0 ? err : table_builder_set(b, k->end - start, &none);
 }

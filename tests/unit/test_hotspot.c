@@ -455,6 +455,33 @@ START_TEST(a_jvm_that_begins_is_not_ready)
 }
 END_TEST
 
+/* They would take the place of others in what all processes share. */
+START_TEST(frames_have_not_any_number_of_sizes)
+{
+	struct hotspot_table tables[HOTSPOT_MAX_HEAPS];
+	struct unwind_table table;
+	int n;
+
+	for (int i = 0; i < 4; i++) {
+		static uint8_t pushes[4096];
+		struct image_blob blob = {
+			.name = "x", .frame_complete = -1, .code = pushes, .size = sizeof(pushes)
+		};
+
+		memset(pushes, 0x50, sizeof(pushes)); /* a row each, and a rule */
+		ck_assert_uint_ne(image_blob(&image, 0, &blob), 0);
+	}
+	ck_assert_int_eq(read_at(NOW), 0);
+	n = hotspot_reader_tables(reader, tables);
+	ck_assert_int_eq(n, IMAGE_N_HEAPS);
+	ck_assert_int_eq(unwind_table_decode(tables[0].bytes, tables[0].len, &table), 0);
+	ck_assert_uint_le(table.head.n_rules, 4096);
+	ck_assert_uint_gt(table.head.n_rules, 4000);
+	for (int i = 0; i < n; i++)
+		free(tables[i].bytes);
+}
+END_TEST
+
 START_TEST(a_heap_that_makes_no_sense_ends)
 {
 	uint64_t first = add_method(0, "Main", "first", 1), second, other;
@@ -498,6 +525,7 @@ int main(void)
 	tcase_add_test(w, a_method_whose_name_cannot_be_read_has_none_for_now);
 	tcase_add_test(w, a_jvm_that_lacks_something_is_left_alone);
 	tcase_add_test(w, a_jvm_that_begins_is_not_ready);
+	tcase_add_test(w, frames_have_not_any_number_of_sizes);
 	tcase_add_test(w, a_heap_that_makes_no_sense_ends);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
