@@ -20,6 +20,13 @@
 /* All tables of the machine share 65536 of them; frames have some hundred sizes. */
 #define MAX_RULES 4096
 
+/* hotspot_rows.c knows the instructions of this one. */
+#if defined(__x86_64__)
+#define HAS_ROWS 1
+#else
+#define HAS_ROWS 0
+#endif
+
 /* Of one blob; a method with more returns loses the rows of the last ones. */
 #define MAX_BLOB_ROWS 4096
 /* Of its code that many bytes are looked at. */
@@ -353,10 +360,10 @@ int hotspot_reader_tables(const struct hotspot_reader *r, struct hotspot_table *
 	uint32_t n = 0;
 	int err = 0;
 
-#if defined(__x86_64__)
+	if (!HAS_ROWS)
+		return 0;
 	for (; n < r->n_heaps && err == 0; n += err == 0)
 		err = make_table(r, n, &next, &ret[n]);
-#endif
 	if (err == 0)
 		return (int)n;
 	while (n > 0)
