@@ -132,9 +132,9 @@ UNWIND_PART int unwind_locate(struct unwind_walk *w, __u64 pc)
 	if (w->env.n_mappings == 0 || pc < m->start || pc >= m->end)
 		return UNWIND_NOMAP;
 	table = &data->tables[m->table & (UNWIND_TABLES - 1)];
-	w->is_jit = m->kind == UNWIND_MAPPING_JIT;
+	w->is_jit = m->kind != UNWIND_MAPPING_FILE;
 	w->has_table = 0;
-	if (!w->is_jit) {
+	if (m->kind != UNWIND_MAPPING_JIT) {
 		if (table->state == UNWIND_TABLE_PENDING || table->state == UNWIND_TABLE_FREE)
 			return UNWIND_PENDING;
 		w->has_table = table->state == UNWIND_TABLE_READY;

@@ -51,7 +51,7 @@ enum unwind_cfa {
 enum unwind_reg {
 	UNWIND_REG_SAME,     /* unchanged. For the return address: in its register (arm64) */
 	UNWIND_REG_CFA_OFF,  /* *(CFA + off) */
-	UNWIND_REG_DEREF_FP, /* *(fp + off), fp being this frame's */
+	UNWIND_REG_DEREF_FP, /* *(fp + off), fp being this frame's: an interpreter's */
 	UNWIND_REG_REG,	     /* in DWARF register `off` */
 	UNWIND_REG_UNDEF,    /* gone */
 	UNWIND_REG_BAD,	     /* an expression, or too far away */
@@ -60,13 +60,14 @@ enum unwind_reg {
 
 /*
  * x86-64: sp is rsp, fp is rbp, bx is rbx; the return address is always at
- * CFA - 8 unless `ra` is UNWIND_REG_REG. arm64: fp is x29, ra is x30, no bx.
+ * CFA - 8 unless `ra` is UNWIND_REG_REG or _DEREF_FP. arm64: fp is x29, ra is x30,
+ * no bx.
  */
 struct unwind_rule {
 	__u8 cfa;     /* enum unwind_cfa */
 	__u8 cfa_reg; /* UNWIND_CFA_REG */
 	__u8 fp;      /* enum unwind_reg; UNWIND_REG_REG is written as _BAD */
-	__u8 ra;      /* enum unwind_reg: _CFA_OFF, _REG, or _SAME (arm64) */
+	__u8 ra;      /* enum unwind_reg: _CFA_OFF, _REG, _DEREF_FP, or _SAME (arm64) */
 	__s32 cfa_off;
 	__s16 cfa_add;
 	__s16 fp_off;
@@ -148,6 +149,8 @@ struct unwind_table_ref {
 enum unwind_mapping_kind {
 	UNWIND_MAPPING_FILE, /* see its table */
 	UNWIND_MAPPING_JIT,  /* generated code: no file */
+	/* Generated code with a table: where that has no rule, it will have one soon. */
+	UNWIND_MAPPING_JIT_TABLE,
 };
 
 struct unwind_mapping {

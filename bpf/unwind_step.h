@@ -323,8 +323,10 @@ static __always_inline int unwind_saved(struct unwind_walk *w, const struct unwi
 		*ret_ra = pair[1];
 		return 0;
 	}
-	if (rule->ra == UNWIND_REG_CFA_OFF) {
-		if (unwind_read(w, ret_ra, sizeof(*ret_ra), cfa + rule->ra_off))
+	if (rule->ra == UNWIND_REG_CFA_OFF || rule->ra == UNWIND_REG_DEREF_FP) {
+		__u64 base = rule->ra == UNWIND_REG_CFA_OFF ? cfa : fp;
+
+		if (unwind_read(w, ret_ra, sizeof(*ret_ra), base + rule->ra_off))
 			return UNWIND_READ_STACK;
 	} else {
 		__u32 reg = (__u16)rule->ra_off;
@@ -395,7 +397,7 @@ UNWIND_PART int unwind_step(struct unwind_walk *w)
 		return unwind_by_fp(w);
 	rule = unwind_rule_at(w, pc + w->delta);
 	if (!rule || rule->cfa == UNWIND_CFA_NONE)
-		return unwind_by_fp(w);
+		return w->is_jit ? UNWIND_PENDING : unwind_by_fp(w);
 	if (rule->cfa == UNWIND_CFA_END)
 		return w->is_approx ? UNWIND_APPROX : UNWIND_COMPLETE;
 	if (rule->cfa == UNWIND_CFA_SIGNAL)

@@ -82,7 +82,7 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		       st->n_python_processes, st->n_python_functions, st->n_python_unknown,
 		       st->n_python_unnamed);
 	if (st->n_jit_files || st->n_jit_refused)
-		printf("generated code: %" PRIu64 " perf maps and jitdump files, %" PRIu64
+		printf("generated code: %" PRIu64 " perf maps, jitdump files and JVMs, %" PRIu64
 		       " not read or not to the end; %" PRIu64 " names missing\n",
 		       st->n_jit_files, st->n_jit_refused, st->n_jit_missed);
 	puts("sources:");

@@ -18,7 +18,11 @@
 struct jit_map;
 struct jit_reader;
 
-enum jit_format { JIT_PERF_MAP = 1, JIT_DUMP = 2 };
+enum jit_format {
+	JIT_PERF_MAP = 1,
+	JIT_DUMP = 2,
+	JIT_HOTSPOT = 3, /* no file: the memory of a JVM (hotspot/hotspot_reader.h) */
+};
 
 /* Beyond that a file is not read on. The code in a jitdump file is not looked at. */
 #define JIT_MAX_PERF_MAP_BYTES (256ull << 20)

@@ -143,6 +143,19 @@ int jit_files_open_map(struct module_pins *pins, int proc_fd, const struct proce
 	return r;
 }
 
+int jit_files_open_memory(int proc_fd, const struct process *p, int *ret_fd)
+{
+	char name[32];
+	int fd;
+
+	snprintf(name, sizeof(name), "%u/mem", p->tgid);
+	fd = openat(proc_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
 bool jit_files_is_dump(const char *path)
 {
 	const char *name = strrchr(path, '/');

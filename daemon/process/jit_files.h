@@ -38,6 +38,9 @@ int jit_files_open_map(struct module_pins *pins, int proc_fd, const struct proce
 /* As it is now, without asking a server. */
 int jit_files_state(int fd, struct jit_file_state *ret);
 
+/* Its memory, for reading, as it is now: after an exec there is nothing in it. */
+int jit_files_open_memory(int proc_fd, const struct process *p, int *ret_fd);
+
 /* The name of a jitdump file: "/any/where/jit-123.dump"? */
 bool jit_files_is_dump(const char *path);
 

@@ -7,8 +7,8 @@
 #include "clock.h"
 #include "symbolize/symbolizer.h"
 
-struct location *jit_promise_new(struct jit_promises *list, struct symbolizer *sym, uint64_t pc,
-				 uint64_t time_ns, struct location *fallback)
+struct jit_promise *jit_promise_new(struct jit_promises *list, struct symbolizer *sym, uint64_t pc,
+				    uint64_t time_ns, struct location *fallback)
 {
 	struct jit_promise *p = calloc(1, sizeof(*p));
 
@@ -25,7 +25,7 @@ struct location *jit_promise_new(struct jit_promises *list, struct symbolizer *s
 	p->time_ns = time_ns;
 	p->made_ns = boot_ns();
 	TAILQ_INSERT_TAIL(list, p, link);
-	return p->loc;
+	return p;
 }
 
 /* What it is without a name, ready in any case. NULL: out of memory. */

@@ -14,13 +14,14 @@ struct jit_promise {
 	TAILQ_ENTRY(jit_promise) link;
 	struct location *loc, *fallback; /* both held */
 	uint64_t pc, time_ns, made_ns;
+	uint64_t reading; /* the owner's */
 };
 
 TAILQ_HEAD(jit_promises, jit_promise);
 
-/* What is given out until it is settled; NULL: out of memory. */
-struct location *jit_promise_new(struct jit_promises *list, struct symbolizer *sym, uint64_t pc,
-				 uint64_t time_ns, struct location *fallback);
+/* Its location is given out until it is settled; NULL: out of memory. */
+struct jit_promise *jit_promise_new(struct jit_promises *list, struct symbolizer *sym, uint64_t pc,
+				    uint64_t time_ns, struct location *fallback);
 
 /*
  * Makes it the same as `loc`, or, if that is NULL, as its fallback, and frees

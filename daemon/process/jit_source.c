@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,9 +12,11 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "hotspot/hotspot_layout.h"
 #include "log.h"
 #include "process/jit_files.h"
 #include "symbolize/jit_question.h"
+#include "text.h"
 
 /*
  * Between two readings of one file: they take the worker a twentieth of its time
@@ -24,6 +27,11 @@
 #define MAX_INTERVAL_NS NS_PER_SEC
 #define INTERVAL_FACTOR 20
 #define NO_WORKER_NS	(30 * NS_PER_SEC)
+/* Of memory that did not change the last time: samples wait for so long. */
+#define QUIET_INTERVAL_NS (500 * NS_PER_MS)
+
+/* A JVM that begins is not ready at once; one that never is cannot be read. */
+#define MAX_NOT_READY 20
 
 /* Reading one file for the first time; a gigabyte of jitdump takes 512 slices. */
 #define MAX_SLICES 4096
@@ -52,8 +60,12 @@ struct jit_source {
 	struct reading *reading;
 	void *block;
 	size_t block_len;
-	struct jit_table table; /* in `block` */
-	uint64_t version;	/* the worker's, of `table` */
+	struct jit_table table; /* in `block`, as are the frames */
+	struct jit_frames frames;
+	uint64_t symbols[HOTSPOT_N_SYMBOLS];
+	unsigned n_not_ready;
+	uint64_t n_readings;
+	uint64_t version; /* the worker's, of `table` */
 	uint64_t n_bad, n_over_cap;
 	bool is_failed;
 	struct jit_source_stats told;
@@ -74,6 +86,8 @@ int jit_source_new(struct symbolizer *sym, int fd, const struct jit_source_confi
 	}
 	s->sym = sym;
 	s->config = *config;
+	if (config->symbols)
+		memcpy(s->symbols, config->symbols, sizeof(s->symbols));
 	s->fd = fd;
 	s->id = ++last_id;
 	r = jit_files_state(fd, &s->state);
@@ -92,6 +106,7 @@ void jit_source_drop_table(struct jit_source *s)
 	s->block = NULL;
 	s->block_len = 0;
 	s->table = (struct jit_table){ 0 };
+	s->frames = (struct jit_frames){ 0 };
 	s->version = 0;
 	s->was_read = false;
 	s->covered_ns = 0;
@@ -154,6 +169,7 @@ static int begin(struct jit_source *s, uint64_t now_ns, const struct jit_file_st
 		.since_ns = s->since_ns,
 		.boot_offset_ns = (int64_t)asleep_ns() - s->config.timens_ns,
 	};
+	memcpy(r->q.batch.generated.symbols, s->symbols, sizeof(s->symbols));
 	r->q.batch.file_id = s->id;
 	r->q.batch.fd = s->fd;
 	r->q.batch.second_fd = new_output();
@@ -163,6 +179,7 @@ static int begin(struct jit_source *s, uint64_t now_ns, const struct jit_file_st
 		reading_free(r);
 		return err;
 	}
+	s->n_readings++;
 	ask(s, r);
 	return 0;
 }
@@ -188,10 +205,23 @@ static int map_output(int fd, void **ret, size_t *ret_len)
 
 static void give_up(struct jit_source *s, const char *why)
 {
+	static const char *const what[] = { [JIT_PERF_MAP] = "its perf map",
+					    [JIT_DUMP] = "its jitdump file",
+					    [JIT_HOTSPOT] = "the code of its JVM" };
+
 	s->is_failed = true;
 	log_info("process %u: %s is not read on: %s; its generated code stays without names",
-		 s->config.tgid, s->config.format == JIT_DUMP ? "its jitdump file" : "its perf map",
-		 why);
+		 s->config.tgid, what[s->config.format], why);
+}
+
+/* The process has told what there is, and may tell anything. */
+static void say_lacks(struct jit_source *s, const char *what)
+{
+	char text[JIT_WHY_MAX], why[JIT_WHY_MAX + 64];
+
+	(void)text_printable(text, sizeof(text), what, strlen(what));
+	snprintf(why, sizeof(why), "this JVM does not say where %s is", text);
+	give_up(s, why);
 }
 
 static const char *refusal_text(uint32_t refusal)
@@ -216,8 +246,9 @@ static int take_answer(struct jit_source *s, struct reading *r, void *block, siz
 {
 	struct jit_answer a;
 	struct jit_table table;
+	struct jit_frames frames;
 
-	if (jit_answer_check(block, len, &a, &table) < 0) {
+	if (jit_answer_check(block, len, &a, &table, &frames) < 0) {
 		munmap(block, len);
 		return -EBADMSG;
 	}
@@ -230,13 +261,18 @@ static int take_answer(struct jit_source *s, struct reading *r, void *block, siz
 		s->block = block;
 		s->block_len = len;
 		s->table = table;
+		s->frames = frames;
 		s->version = a.version;
 	} else {
 		munmap(block, len);
-		if (*ret_complete && a.version != s->version)
+		if (*ret_complete && a.version != s->version && !(a.flags & JIT_ANSWER_GONE))
 			return -ESTALE; /* the table was dropped meanwhile */
 	}
-	if (a.refusal && !s->is_failed)
+	if ((a.flags & JIT_ANSWER_GONE) && !s->block && ++s->n_not_ready == MAX_NOT_READY)
+		give_up(s, "its code cache cannot be found");
+	if (a.why[0])
+		say_lacks(s, a.why);
+	else if (a.refusal && !s->is_failed)
 		give_up(s, refusal_text(a.refusal));
 	else if ((a.flags & JIT_ANSWER_TOO_LARGE) && *ret_complete && !s->is_failed)
 		give_up(s, "it is too large");
@@ -251,6 +287,9 @@ static void finish(struct jit_source *s, struct reading *r)
 		interval_ns = r->cpu_ns * INTERVAL_FACTOR;
 	if (interval_ns < MIN_INTERVAL_NS)
 		interval_ns = MIN_INTERVAL_NS;
+	if (s->config.format == JIT_HOTSPOT && s->version == r->version &&
+	    interval_ns < QUIET_INTERVAL_NS)
+		interval_ns = QUIET_INTERVAL_NS;
 	s->state = r->state;
 	s->was_read = true;
 	s->covered_ns = s->since_ns = r->began_ns;
@@ -352,7 +391,7 @@ bool jit_source_is_current(struct jit_source *s, uint64_t time_ns)
 		give_up(s, "it is gone");
 		return true;
 	}
-	if (s->was_read && same_content(&state, &s->state)) {
+	if (s->was_read && s->config.format != JIT_HOTSPOT && same_content(&state, &s->state)) {
 		s->covered_ns = s->since_ns = now_ns;
 		return true;
 	}
@@ -370,6 +409,23 @@ bool jit_source_find(const struct jit_source *s, uint64_t pc, uint64_t time_ns,
 		     struct jit_name *ret)
 {
 	return s->block && jit_table_find(&s->table, pc, time_ns, ret);
+}
+
+const struct jit_frames *jit_source_frames(const struct jit_source *s)
+{
+	return s->frames.n ? &s->frames : NULL;
+}
+
+uint64_t jit_source_reading_for(const struct jit_source *s, uint64_t time_ns)
+{
+	bool is_in_this = s->reading && time_ns <= s->reading->began_ns;
+
+	return s->n_readings + !is_in_this;
+}
+
+bool jit_source_is_failed(const struct jit_source *s)
+{
+	return s->is_failed;
 }
 
 uint64_t jit_source_newest(const struct jit_source *s)

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "process/jit_files.h"
+#include "process/jvm_files.h"
 #include "process/process_jit.h"
 #include "process/process_table_impl.h"
 #include "symbolize/symbolizer.h"
@@ -46,7 +47,11 @@ void process_generated_mapped(struct process_table *pt, struct proc *p,
 	struct jit_place place = place_of(pt, p);
 	int fd;
 
-	if (!mapping->module || !jit_files_is_dump(mapping->module->path))
+	if (!mapping->module)
+		return;
+	if (jvm_files_is_named_so(mapping->module->path) && jit_of(pt, p))
+		process_jit_add_jvm(p->jit, mapping->module, mapping->start - mapping->pgoff);
+	if (!jit_files_is_dump(mapping->module->path))
 		return;
 	fd = symbolizer_open(pt->sym, mapping->module);
 	if (fd < 0)
@@ -81,6 +86,21 @@ struct location *process_generated_locate(struct process_table *pt, struct proc 
 	if (!p->jit && !(is_mapped && jit_of(pt, p)))
 		return NULL;
 	return process_jit_locate(p->jit, &place, pc, time_ns, is_mapped, fallback);
+}
+
+int process_table_frames(struct process_table *pt, uint32_t tgid, uint64_t time_ns,
+			 const struct jit_frames **ret, uint64_t *ret_version, bool *ret_current)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+	struct jit_place place;
+
+	*ret = NULL;
+	*ret_version = 0;
+	*ret_current = true;
+	if (!p || !p->jit)
+		return 0;
+	place = place_of(pt, p);
+	return process_jit_frames(p->jit, &place, time_ns, ret, ret_version, ret_current);
 }
 
 uint64_t process_generated_version(struct process_table *pt, struct proc *p, uint64_t maps_version,

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "hash.h"
+#include "hotspot/hotspot_layout.h"
 #include "log.h"
 #include "process/jit_files.h"
 #include "process/jit_promises.h"
 #include "process/jit_source.h"
+#include "process/jvm_files.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 
@@ -38,6 +41,11 @@ struct process_jit {
 	struct jit_source *map, *dumps[MAX_DUMPS];
 	struct jit_source *inherited; /* the map of who it was forked from, */
 	uint64_t inherited_ns;	      /* as it was at that time */
+	struct jit_source *jvm;	      /* its memory, */
+	struct module *jvm_module;    /* if it has this library (held), */
+	uint64_t jvm_base;	      /* here */
+	uint64_t frames_version;
+	struct hash *open; /* pc -> the last struct jit_promise for it */
 	uint64_t look_ns, look_after_ns;
 	uint64_t version;
 	bool was_untrusted; /* it is counted once */
@@ -49,6 +57,7 @@ TAILQ_HEAD(jits, process_jit);
 
 struct jit_pool {
 	struct symbolizer *sym;
+	struct jvm_files *jvms;
 	struct jits all; /* longest unused first */
 	size_t n_promises;
 	struct jit_stats stats;
@@ -64,17 +73,26 @@ static uint64_t next_version(void)
 int jit_pool_new(struct symbolizer *sym, struct jit_pool **ret)
 {
 	struct jit_pool *pool = calloc(1, sizeof(*pool));
+	int r;
 
 	if (!pool)
 		return -ENOMEM;
 	pool->sym = sym;
 	TAILQ_INIT(&pool->all);
+	r = jvm_files_new(sym, &pool->jvms);
+	if (r < 0) {
+		free(pool);
+		return r;
+	}
 	*ret = pool;
 	return 0;
 }
 
 void jit_pool_free(struct jit_pool *pool)
 {
+	if (!pool)
+		return;
+	jvm_files_free(pool->jvms);
 	free(pool);
 }
 
@@ -85,6 +103,10 @@ struct process_jit *process_jit_new(struct jit_pool *pool)
 	if (!jit)
 		return NULL;
 	jit->pool = pool;
+	if (hash_new(&jit->open) < 0) {
+		free(jit);
+		return NULL;
+	}
 	jit->version = next_version();
 	TAILQ_INIT(&jit->promises);
 	TAILQ_INSERT_TAIL(&pool->all, jit, link);
@@ -99,6 +121,9 @@ static bool find(const struct process_jit *jit, uint64_t pc, uint64_t time_ns, s
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		if (jit_source_find(jit->dumps[i], pc, time_ns, ret))
 			return true;
+	/* And a JVM itself more than what was written down of it once. */
+	if (jit->jvm && jit_source_find(jit->jvm, pc, time_ns, ret))
+		return true;
 	if (jit->map && jit_source_find(jit->map, pc, time_ns, ret))
 		return true;
 	return jit->inherited && jit_source_find(jit->inherited, pc, jit->inherited_ns, ret);
@@ -117,6 +142,8 @@ static bool settle(struct process_jit *jit, struct jit_promise *p, bool must)
 {
 	struct location *loc = locate(jit, p->pc, p->time_ns);
 
+	if (hash_get_u64(jit->open, p->pc) == p)
+		(void)hash_remove_u64(jit->open, p->pc);
 	if (!jit_promise_settle(&jit->promises, jit->pool->sym, p, loc, must))
 		return false;
 	jit->pool->n_promises--;
@@ -131,6 +158,8 @@ static bool is_current(struct process_jit *jit, uint64_t time_ns)
 		current &= jit_source_is_current(jit->dumps[i], time_ns);
 	if (jit->map)
 		current &= jit_source_is_current(jit->map, time_ns);
+	if (jit->jvm_module)
+		current &= jit->jvm && jit_source_is_current(jit->jvm, time_ns);
 	if (jit->inherited)
 		current &= jit_source_is_current(jit->inherited, jit->inherited_ns);
 	return current;
@@ -167,6 +196,14 @@ static void drop(struct process_jit *jit, struct jit_source **s)
 	jit->pool->stats.n_files--;
 }
 
+/* It has none, or none that can be read. */
+static void forget_jvm(struct process_jit *jit)
+{
+	if (jit->jvm_module)
+		module_release(jit->jvm_module);
+	jit->jvm_module = NULL;
+}
+
 void process_jit_free(struct process_jit *jit)
 {
 	if (!jit)
@@ -174,9 +211,12 @@ void process_jit_free(struct process_jit *jit)
 	settle_all(jit, true);
 	drop(jit, &jit->map);
 	drop(jit, &jit->inherited);
+	drop(jit, &jit->jvm);
+	forget_jvm(jit);
 	for (size_t i = 0; i < MAX_DUMPS; i++)
 		drop(jit, &jit->dumps[i]);
 	TAILQ_REMOVE(&jit->pool->all, jit, link);
+	hash_free(jit->open);
 	free(jit);
 }
 
@@ -185,6 +225,7 @@ static size_t table_bytes(const struct process_jit *jit)
 	size_t n = jit->map ? jit_source_bytes(jit->map) : 0;
 
 	n += jit->inherited ? jit_source_bytes(jit->inherited) : 0;
+	n += jit->jvm ? jit_source_bytes(jit->jvm) : 0;
 
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		n += jit_source_bytes(jit->dumps[i]);
@@ -197,6 +238,8 @@ static void drop_tables(struct process_jit *jit)
 		jit_source_drop_table(jit->map);
 	if (jit->inherited)
 		jit_source_drop_table(jit->inherited);
+	if (jit->jvm)
+		jit_source_drop_table(jit->jvm);
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		jit_source_drop_table(jit->dumps[i]);
 	jit->version = next_version();
@@ -230,6 +273,8 @@ static void on_changed(void *ctx, struct jit_source *s, bool is_other)
 	jit->pool->stats.n_over_cap += stats.n_over_cap;
 	if (is_other) {
 		jit->version = next_version();
+		if (s == jit->jvm)
+			jit->frames_version = jit->version;
 		make_room(jit->pool, jit);
 	}
 	settle_all(jit, false);
@@ -237,7 +282,7 @@ static void on_changed(void *ctx, struct jit_source *s, bool is_other)
 
 /* Takes over `fd`. NULL: beyond the limits. */
 static struct jit_source *add(struct process_jit *jit, const struct jit_place *place,
-			      enum jit_format format, int fd)
+			      enum jit_format format, const uint64_t *symbols, int fd)
 {
 	struct jit_source_config config = {
 		.format = format, .tgid = place->p->tgid, .changed = on_changed, .ctx = jit
@@ -251,6 +296,7 @@ static struct jit_source *add(struct process_jit *jit, const struct jit_place *p
 	}
 	if (format == JIT_DUMP)
 		config.timens_ns = jit_files_timens(place->proc_fd, place->p->tgid);
+	config.symbols = symbols;
 	if (jit_source_new(jit->pool->sym, fd, &config, &s) < 0)
 		return NULL;
 	jit->pool->stats.n_files++;
@@ -270,7 +316,7 @@ void process_jit_add_dump(struct process_jit *jit, const struct jit_place *place
 		if (jit_source_is_file(jit->dumps[i], &state))
 			goto out;
 	if (i < MAX_DUMPS) {
-		jit->dumps[i] = add(jit, place, JIT_DUMP, fd);
+		jit->dumps[i] = add(jit, place, JIT_DUMP, NULL, fd);
 		return;
 	}
 	jit->pool->stats.n_over_cap++;
@@ -293,7 +339,7 @@ static void look_for_inherited(struct process_jit *jit, const struct jit_place *
 	there.p = place->parent;
 	if (jit_files_open_map(there.pins, there.proc_fd, there.p, &fd, &state) < 0)
 		return;
-	jit->inherited = add(jit, &there, JIT_PERF_MAP, fd);
+	jit->inherited = add(jit, &there, JIT_PERF_MAP, NULL, fd);
 	jit->inherited_ns = place->p->start_ns;
 }
 
@@ -328,22 +374,105 @@ static void look_for_map(struct process_jit *jit, const struct jit_place *place,
 			close(fd);
 		} else {
 			drop(jit, &jit->map);
-			jit->map = add(jit, place, JIT_PERF_MAP, fd);
+			jit->map = add(jit, place, JIT_PERF_MAP, NULL, fd);
 		}
 	}
 	jit->look_ns = now_ns + jit->look_after_ns;
 }
 
+/* ---- JVMs ---- */
+
+void process_jit_add_jvm(struct process_jit *jit, struct module *module, uint64_t base)
+{
+	if (jit->jvm || jit->jvm_module == module)
+		return;
+	forget_jvm(jit);
+	module_hold(module);
+	jit->jvm_module = module;
+	jit->jvm_base = base;
+}
+
+/* As soon as it is known where its variables are. */
+static void look_for_jvm(struct process_jit *jit, const struct jit_place *place)
+{
+	uint64_t symbols[HOTSPOT_N_SYMBOLS];
+	int fd = -1, r;
+
+	if (!jit->jvm_module || jit->jvm)
+		return;
+	r = jvm_files_symbols(jit->pool->jvms, jit->jvm_module, jit->jvm_base, symbols);
+	if (r == -EAGAIN)
+		return;
+	if (r == 0 && !place->p->free_ns) {
+		r = jit_files_open_memory(place->proc_fd, place->p, &fd);
+		if (r < 0)
+			log_info("process %u: the code of its JVM stays without names: %s",
+				 place->p->tgid, strerror(-r));
+	}
+	if (fd >= 0)
+		jit->jvm = add(jit, place, JIT_HOTSPOT, symbols, fd);
+	if (!jit->jvm)
+		forget_jvm(jit);
+}
+
+int process_jit_frames(struct process_jit *jit, const struct jit_place *place, uint64_t time_ns,
+		       const struct jit_frames **ret, uint64_t *ret_version, bool *ret_current)
+{
+	*ret = NULL;
+	*ret_version = 0;
+	*ret_current = true;
+	look_for_jvm(jit, place);
+	if (!jit->jvm_module)
+		return 0;
+	*ret_current = jit->jvm && jit_source_is_current(jit->jvm, time_ns);
+	*ret = jit->jvm ? jit_source_frames(jit->jvm) : NULL;
+	if (*ret)
+		*ret_version = jit->frames_version;
+	else if (!jit->jvm || !jit_source_is_failed(jit->jvm))
+		return -EAGAIN;
+	return 0;
+}
+
 /* ---- questions ---- */
+
+/*
+ * Of a JVM's code all that is younger than the last reading has the name that the next one
+ * gives: all who ask for an address in the meantime get the same promise.
+ */
+static struct jit_promise *open_promise(struct process_jit *jit, uint64_t pc, uint64_t reading)
+{
+	struct jit_promise *p;
+
+	if (!jit->jvm || jit->map || jit->dumps[0] || jit->inherited)
+		return NULL;
+	p = hash_get_u64(jit->open, pc);
+	return p && p->reading == reading ? p : NULL;
+}
+
+static struct location *promise(struct process_jit *jit, uint64_t pc, uint64_t time_ns,
+				struct location *fallback)
+{
+	uint64_t reading = jit->jvm ? jit_source_reading_for(jit->jvm, time_ns) : 0;
+	struct jit_promise *p = open_promise(jit, pc, reading);
+
+	if (p)
+		return p->loc;
+	p = jit_promise_new(&jit->promises, jit->pool->sym, pc, time_ns, fallback);
+	if (!p)
+		return NULL;
+	jit->pool->n_promises++;
+	p->reading = reading;
+	(void)hash_set_u64(jit->open, pc, p); /* or it is not shared */
+	return p->loc;
+}
 
 struct location *process_jit_locate(struct process_jit *jit, const struct jit_place *place,
 				    uint64_t pc, uint64_t time_ns, bool may_wait,
 				    struct location *fallback)
 {
-	struct location *loc;
-
 	look_for_map(jit, place, time_ns);
-	if (!jit->map && !jit->dumps[0] && !jit->inherited)
+	look_for_jvm(jit, place);
+	if (!jit->map && !jit->dumps[0] && !jit->inherited && !jit->jvm_module)
 		return NULL;
 	TAILQ_REMOVE(&jit->pool->all, jit, link);
 	TAILQ_INSERT_TAIL(&jit->pool->all, jit, link);
@@ -353,21 +482,22 @@ struct location *process_jit_locate(struct process_jit *jit, const struct jit_pl
 		jit->pool->stats.n_over_cap++;
 		return locate(jit, pc, time_ns);
 	}
-	loc = jit_promise_new(&jit->promises, jit->pool->sym, pc, time_ns, fallback);
-	jit->pool->n_promises += loc != NULL;
-	return loc;
+	return promise(jit, pc, time_ns, fallback);
 }
 
 uint64_t process_jit_version(struct process_jit *jit, const struct jit_place *place,
 			     uint64_t time_ns)
 {
 	look_for_map(jit, place, time_ns);
+	look_for_jvm(jit, place);
 	if (!is_current(jit, time_ns))
 		return 0;
 	for (size_t i = 0; i < MAX_DUMPS && jit->dumps[i]; i++)
 		if (time_ns < jit_source_newest(jit->dumps[i]))
 			return 0;
 	if (jit->map && time_ns < jit_source_newest(jit->map))
+		return 0;
+	if (jit->jvm && time_ns < jit_source_newest(jit->jvm))
 		return 0;
 	return jit->version;
 }

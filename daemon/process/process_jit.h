@@ -3,10 +3,10 @@
  * process_jit.h - names for the code that a process has generated itself.
  *
  * It comes from the files in which compilers at run time tell of it: a perf map
- * in /tmp, jitdump files. They are looked for, and read on, as samples ask for
- * addresses. A sample that is younger than what was read gets a location that
- * becomes ready when that is known; after a second and a half it becomes what
- * is known by then.
+ * in /tmp, jitdump files; and of a JVM from its memory, with how to unwind from
+ * it. They are looked for, and read on, as samples ask for addresses. A sample that is younger than
+ * what was read gets a location that becomes ready when that is known; after a second and a half it
+ * becomes what is known by then.
  */
 #ifndef PROCESS_JIT_H
 #define PROCESS_JIT_H
@@ -14,7 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct jit_frames;
 struct location;
+struct module;
 struct module_pins;
 struct process;
 struct process_jit;
@@ -55,6 +57,17 @@ void process_jit_free(struct process_jit *jit);
 
 /* It has mapped a jitdump file. Takes over `fd`. */
 void process_jit_add_dump(struct process_jit *jit, const struct jit_place *place, int fd);
+
+/* It has mapped the library of a JVM, its first byte at `base`. */
+void process_jit_add_jvm(struct process_jit *jit, struct module *module, uint64_t base);
+
+/*
+ * How to unwind from its generated code. 0 and NULL: nobody knows. -EAGAIN: it
+ * is not known yet. `*ret_current`: it is that of `time_ns`, else newer ones are asked
+ * for. The number stays as long as that which it is about.
+ */
+int process_jit_frames(struct process_jit *jit, const struct jit_place *place, uint64_t time_ns,
+		       const struct jit_frames **ret, uint64_t *ret_version, bool *ret_current);
 
 /*
  * The location of generated code at `pc`. NULL: no file names it, and none is

@@ -106,6 +106,16 @@ const struct mapping *process_table_mapping(struct process_table *pt, uint32_t t
 /* All of it. NULL: a kernel thread, or not known. */
 struct mappings *process_table_mappings(const struct process_table *pt, uint32_t tgid);
 
+/*
+ * How to unwind from code that the process has generated itself, where that says it.
+ * 0 and NULL: nobody knows. -EAGAIN: not known yet. Valid until the next event is
+ * applied. The number stays with what it is about; `*ret_current`: it is that of
+ * `time_ns`, else newer ones will come.
+ */
+struct jit_frames;
+int process_table_frames(struct process_table *pt, uint32_t tgid, uint64_t time_ns,
+			 const struct jit_frames **ret, uint64_t *ret_version, bool *ret_current);
+
 /* There may be some that live and are not known yet. */
 bool process_table_is_scanning(const struct process_table *pt);
 

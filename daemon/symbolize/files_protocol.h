@@ -29,7 +29,7 @@
 	(sizeof(struct files_reply_head) + \
 	 FILES_BATCH_MAX * (sizeof(struct files_entry_head) + DEMANGLE_MAX))
 
-#define FILES_OBJECTS_MAX     2	  /* variables in one request */
+#define FILES_OBJECTS_MAX     12  /* variables in one request */
 #define FILES_OBJECT_NAME_MAX 64  /* bytes, with the NUL */
 #define FILES_OBJECT_BYTES    576 /* of their content */
 
@@ -42,7 +42,7 @@ enum files_kind {
 	FILES_TABLE = 2,     /* make the unwind table */
 	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
 	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
-	FILES_GENERATED = 5, /* read on in a perf map or jitdump file (jit_question.h) */
+	FILES_GENERATED = 5, /* read on about generated code (jit_question.h) */
 	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
 	FILES_STARTS = 9,    /* do functions begin at these offsets? */
 };
@@ -53,6 +53,7 @@ struct files_generated {
 	uint64_t now_ns, since_ns;
 	int64_t boot_offset_ns;
 	uint64_t known; /* version of the table that is there already; 0: none */
+	uint64_t symbols[FILES_OBJECTS_MAX]; /* of JIT_HOTSPOT: enum hotspot_symbol */
 };
 
 /* Which descriptors come along, in this order. */

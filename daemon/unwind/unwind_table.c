@@ -38,7 +38,8 @@ static bool rule_valid(const struct unwind_rule *r)
 		return false;
 	if (r->ra == UNWIND_REG_REG)
 		return r->ra_off >= 0 && r->ra_off < MAX_REG;
-	return r->ra == UNWIND_REG_CFA_OFF || r->ra == UNWIND_REG_SAME;
+	return r->ra == UNWIND_REG_CFA_OFF || r->ra == UNWIND_REG_DEREF_FP ||
+	       r->ra == UNWIND_REG_SAME;
 }
 
 static bool page_valid(const struct unwind_table *t, uint32_t begin, uint32_t end)

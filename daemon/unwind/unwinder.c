@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "frames_tables.h"
 #include "hash.h"
 #include "log.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "stack_walk.h"
+#include "symbolize/jit_question.h"
 #include "symbolize/symbolizer.h"
 #include "table_client.h"
 #include "text.h"
@@ -21,6 +23,8 @@
 
 /* A process with more is walked in the daemon, from copies. Java has some hundred. */
 #define MAX_PROC_MAPPINGS 16384
+/* Where tables of generated code begin and end mappings are cut. */
+#define MAX_PIECES (MAX_PROC_MAPPINGS + 2 * JIT_MAX_FRAMES)
 /* A table stays for so long after the last process that used it. */
 #define KEEP_TABLE_NS (60 * NS_PER_SEC)
 /* For want of room, those that have not been used for this long may go. */
@@ -43,6 +47,7 @@ struct tracked { /* a process whose mappings the kernel has, or shall have */
 	uint64_t start_ns, exec_id; /* as the kernel knows it */
 	uint64_t exec_ns;	    /* as the process table does */
 	uint64_t maps_version;	    /* exported; 0: none yet */
+	uint64_t frames_number;	    /* likewise */
 	struct table **tables;	    /* used by these mappings */
 	size_t n_tables;
 };
@@ -53,9 +58,10 @@ struct unwinder {
 	unsigned n_users;
 	struct unwind_maps *maps; /* NULL without users */
 	struct table_client *client;
-	struct hash *tables;	     /* module id -> struct table */
-	struct hash *tracked;	     /* tgid -> struct tracked */
-	struct unwind_mapping *room; /* MAX_PROC_MAPPINGS, to put mappings together */
+	struct hash *tables;  /* module id -> struct table */
+	struct hash *tracked; /* tgid -> struct tracked */
+	struct frames_tables *frames;
+	struct unwind_mapping *room; /* MAX_PIECES, to put mappings together */
 	uint64_t news, n_failed, n_partial, n_no_room;
 };
 
@@ -232,6 +238,7 @@ static void untrack(struct unwinder *u, struct tracked *p)
 	uint64_t now_ns = boot_ns();
 
 	unwind_maps_proc_remove(u->maps, p->tgid, now_ns);
+	frames_tables_drop(u->frames, p->tgid, now_ns);
 	give_tables(p, now_ns);
 	(void)hash_remove_u64(u->tracked, p->tgid);
 	free(p);
@@ -247,52 +254,66 @@ static bool is_generated(const struct module *module)
 		strncmp(path, "[stack", 6) == 0);
 }
 
-static bool export_mapping(struct unwinder *u, const struct mapping *m, struct tracked *p,
-			   struct unwind_mapping *ret)
+static uint32_t export_generated(struct unwinder *u, const struct mapping *m, uint32_t tgid,
+				 struct unwind_mapping *ret, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (uint64_t at = m->start; at < m->end && n < max; at = ret[n++].end)
+		frames_tables_piece(u->frames, tgid, at, m->end, &ret[n]);
+	return n;
+}
+
+/* Returns how many entries it takes, at most `max`. */
+static uint32_t export_mapping(struct unwinder *u, const struct mapping *m, struct tracked *p,
+			       struct unwind_mapping *ret, uint32_t max)
 {
 	struct table *t;
 
+	if (!m->module || max == 0)
+		return 0;
+	if (is_generated(m->module))
+		return export_generated(u, m, p->tgid, ret, max);
+	t = table_of(u, m->module);
+	if (!t)
+		return 0;
 	*ret = (struct unwind_mapping){
 		.start = m->start,
 		.end = m->end,
 		.delta = m->pgoff - m->start,
-		.kind = UNWIND_MAPPING_JIT,
+		.table = t->id,
+		.kind = UNWIND_MAPPING_FILE,
 	};
-	if (!m->module)
-		return false;
-	if (is_generated(m->module))
-		return true;
-	t = table_of(u, m->module);
-	if (!t)
-		return false;
-	ret->kind = UNWIND_MAPPING_FILE;
-	ret->table = t->id;
 	t->n_users++;
 	p->tables[p->n_tables++] = t;
-	return true;
+	return 1;
 }
 
 /* What the process table knows of it becomes what the kernel knows. */
 static void export(struct unwinder *u, struct tracked *p)
 {
 	struct mappings *maps = process_table_mappings(u->processes, p->tgid);
-	uint64_t now_ns = boot_ns();
+	uint64_t now_ns = boot_ns(), frames = frames_tables_update(u->frames, p->tgid, 0);
 	struct tracked old = *p;
 	const struct mapping *all;
 	uint32_t n = 0;
 	size_t n_all;
 
-	if (!maps || mappings_version(maps) == p->maps_version ||
-	    mappings_all(maps, &all, &n_all) < 0)
+	u->news += frames != p->frames_number; /* walks may have waited for it */
+	if (!maps || mappings_all(maps, &all, &n_all) < 0 ||
+	    (mappings_version(maps) == p->maps_version && frames == p->frames_number))
 		return;
 	p->maps_version = mappings_version(maps);
+	p->frames_number = frames;
 	if (n_all > MAX_PROC_MAPPINGS)
 		n_all = 0;
 	p->tables = calloc(n_all ? n_all : 1, sizeof(*p->tables));
 	p->n_tables = 0;
 	for (size_t i = 0; p->tables && i < n_all; i++)
-		n += export_mapping(u, &all[i], p, &u->room[n]);
-	(void)unwind_maps_proc_set(u->maps, p->tgid, p->start_ns, p->exec_id, u->room, n, now_ns);
+		n += export_mapping(u, &all[i], p, &u->room[n], MAX_PIECES - n);
+	if (unwind_maps_proc_set(u->maps, p->tgid, p->start_ns, p->exec_id, u->room, n, now_ns) < 0)
+		unwind_maps_proc_remove(u->maps, p->tgid, now_ns); /* not with tables of before */
+	frames_tables_settle(u->frames, p->tgid, now_ns);
 	give_tables(&old, now_ns);
 }
 
@@ -349,6 +370,31 @@ struct walk {
 	bool wait;
 };
 
+/* In generated code the piece around `pc` that has one table, or none. */
+static int locate_generated(struct walk *w, const struct mapping *mapping, uint64_t pc,
+			    struct stack_place *ret)
+{
+	struct unwind_mapping piece = { .end = mapping->start };
+	const struct unwind_table_ref *ref;
+
+	(void)frames_tables_update(w->u->frames, w->job->tgid, w->job->time_ns);
+	while (piece.end <= pc)
+		frames_tables_piece(w->u->frames, w->job->tgid, piece.end, mapping->end, &piece);
+	ret->start = piece.start;
+	ret->end = piece.end;
+	ret->is_jit = true;
+	if (piece.kind == UNWIND_MAPPING_JIT)
+		return 0;
+	ref = unwind_maps_table(w->u->maps, piece.table);
+	if (ref->state == UNWIND_TABLE_PENDING)
+		return UNWIND_PENDING;
+	ret->has_table = ref->state == UNWIND_TABLE_READY;
+	ret->delta = piece.delta - ((uint64_t)ref->first_page << UNWIND_PAGE_SHIFT);
+	ret->first = ref->first;
+	ret->n_pages = ref->n_pages;
+	return 0;
+}
+
 static int locate(void *ctx, uint64_t pc, struct stack_place *ret)
 {
 	struct walk *w = ctx;
@@ -360,12 +406,11 @@ static int locate(void *ctx, uint64_t pc, struct stack_place *ret)
 	m = process_table_mapping(u->processes, w->job->tgid, pc, w->job->time_ns, &w->wait);
 	if (!m || !m->module)
 		return UNWIND_NOMAP;
+	if (is_generated(m->module))
+		return locate_generated(w, m, pc, ret);
 	ret->start = m->start;
 	ret->end = m->end;
 	ret->delta = m->pgoff - m->start;
-	ret->is_jit = is_generated(m->module);
-	if (ret->is_jit)
-		return 0;
 	t = table_of(u, m->module);
 	if (!t)
 		return UNWIND_TABLE_FULL;
@@ -397,6 +442,13 @@ int unwinder_finish(struct unwinder *u, const struct unfinished_walk *job, bool 
 		return 0;
 	end = stack_walk(&env, job->copy, job->stack, ips, n);
 	track(u, job);
+	if (end == UNWIND_PENDING &&
+	    !w.wait) { /* in generated code: it may be younger than its table */
+		w.wait = !frames_tables_is_current(u->frames, job->tgid, job->time_ns);
+		end = UNWIND_JIT_NOFP;
+	}
+	if (!hash_get_u64(u->tracked, job->tgid))
+		frames_tables_drop(u->frames, job->tgid, boot_ns());
 	if (w.wait && !now) {
 		*n = n_before;
 		return -EAGAIN;
@@ -425,11 +477,20 @@ static void stop(struct unwinder *u)
 		pos = 0;
 		while (hash_next(u->tables, &pos, NULL, NULL, &value))
 			table_drop(u, value, 0);
+		frames_tables_free(u->frames);
+		u->frames = NULL;
 	}
 	unwind_maps_free(u->maps);
 	u->maps = NULL;
 	free(u->room);
 	u->room = NULL;
+}
+
+static int frames_of(void *ctx, uint32_t tgid, uint64_t time_ns, const struct jit_frames **ret,
+		     uint64_t *ret_version, bool *ret_current)
+{
+	return process_table_frames(((struct unwinder *)ctx)->processes, tgid, time_ns, ret,
+				    ret_version, ret_current);
 }
 
 int unwinder_acquire(struct unwinder *u, struct event_loop *loop)
@@ -440,10 +501,12 @@ int unwinder_acquire(struct unwinder *u, struct event_loop *loop)
 		u->n_users++;
 		return 0;
 	}
-	u->room = calloc(MAX_PROC_MAPPINGS, sizeof(*u->room));
+	u->room = calloc(MAX_PIECES, sizeof(*u->room));
 	if (!u->room)
 		return -ENOMEM;
 	r = unwind_maps_new(true, &u->maps);
+	if (r == 0)
+		r = frames_tables_new(u->maps, frames_of, u, &u->frames);
 	if (r == 0)
 		r = table_client_new(on_table, u, &u->client);
 	if (r == 0)

@@ -635,6 +635,35 @@ START_TEST(generated_code_is_walked_by_frame_pointer)
 }
 END_TEST
 
+/* A compiled caller of an interpreted method: adapters may move the return address. */
+START_TEST(a_return_address_may_be_where_the_frame_pointer_says)
+{
+	make_up((struct unwind_rule){ .cfa = UNWIND_CFA_DEREF_FP,
+				      .cfa_off = -8,
+				      .fp = UNWIND_REG_DEREF_FP,
+				      .ra = UNWIND_REG_DEREF_FP,
+				      .ra_off = 8 });
+	made_up.fp = STACK + 32;
+	memory[3] = STACK + 128; /* where the caller's stack begins */
+	memory[4] = 0x1234;	 /* its frame pointer */
+	memory[5] = CODE + 0x3001;
+	memory[16] = FIRST_FUNCTION;
+	assert_ends(UNWIND_COMPLETE, 3);
+	ck_assert_uint_eq(result.ips[1], CODE + 0x3001);
+}
+END_TEST
+
+START_TEST(generated_code_that_its_table_does_not_know_is_waited_for)
+{
+	make_up((struct unwind_rule){ .cfa = UNWIND_CFA_NONE });
+	made_up_place.is_jit = true;
+	made_up.fp = STACK + 32; /* it would look like a frame */
+	memory[4] = STACK + 64;
+	memory[5] = FIRST_FUNCTION;
+	assert_ends(UNWIND_PENDING, 1);
+}
+END_TEST
+
 START_TEST(a_stack_without_an_end_is_cut_at_the_limit)
 {
 	make_up(PLAIN);
@@ -690,6 +719,8 @@ int main(void)
 	tcase_add_test(t, a_zero_return_address_ends_only_with_a_zero_frame_pointer);
 	tcase_add_test(t, code_without_rules_is_walked_by_frame_pointer_and_called_approximate);
 	tcase_add_test(t, generated_code_is_walked_by_frame_pointer);
+	tcase_add_test(t, a_return_address_may_be_where_the_frame_pointer_says);
+	tcase_add_test(t, generated_code_that_its_table_does_not_know_is_waited_for);
 	tcase_add_test(t, a_stack_without_an_end_is_cut_at_the_limit);
 	tcase_add_test(t, every_end_has_a_name);
 #endif
