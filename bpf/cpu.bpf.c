@@ -10,7 +10,7 @@
 #define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "common.bpf.h"
 #include "cpu_events.h"
-#include "python.bpf.h"
+#include "interp.bpf.h"
 #include "unwind.bpf.h"
 
 /* Processes of our own, 0-ended; written while the program is attached. */
@@ -80,7 +80,7 @@ static __always_inline __u32 python_words(struct cpu_sample_event *ev, __u32 n)
 	__u32 end = PYTHON_NONE, words = 0;
 
 	if (python_frames && n <= CPU_MAX_FRAMES)
-		words = python_walk(ev->hdr.tgid, ev->hdr.tid, ev->ips + n, &end);
+		words = interp_words(ev->hdr.tgid, ev->hdr.tid, ev->ips + n, &end);
 	ev->python = words | (words && end != PYTHON_COMPLETE ? CPU_PYTHON_CUT : 0);
 	return words;
 }

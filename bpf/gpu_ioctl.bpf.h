@@ -14,7 +14,7 @@
 #define GPU_IOCTL_BPF_H
 
 #include "gpu_device.bpf.h"
-#include "python.bpf.h"
+#include "interp.bpf.h"
 #include "syscall_regs.bpf.h"
 #include "unwind.bpf.h"
 
@@ -319,7 +319,7 @@ static __always_inline void python_words(struct gpu_ioctl_stack_event *ev)
 
 	asm volatile("" : "+r"(at));
 	if (python_frames && at <= UNWIND_MAX_FRAMES)
-		n = python_walk(ev->ioctl.hdr.tgid, ev->ioctl.hdr.tid, ev->ips + at, &end);
+		n = interp_words(ev->ioctl.hdr.tgid, ev->ioctl.hdr.tid, ev->ips + at, &end);
 	ev->python = n | (n && end != PYTHON_COMPLETE ? GPU_PYTHON_CUT : 0);
 }
 

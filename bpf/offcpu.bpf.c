@@ -11,10 +11,10 @@
  */
 #define WAKEUP_BAND 65536 /* a wait with a copied stack is that long */
 #include "common.bpf.h"
+#include "interp.bpf.h"
 #include "irq_depth.bpf.h"
 #include "offcpu_describe.bpf.h"
 #include "offcpu_events.h"
-#include "python.bpf.h"
 #include "unwind.bpf.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
@@ -231,7 +231,7 @@ static __always_inline void take_python(struct wait *w, struct task_struct *task
 
 	if (!python_frames)
 		return;
-	n = python_walk(task->tgid, task->pid, room->ips, &end);
+	n = interp_words(task->tgid, task->pid, room->ips, &end);
 	if (n == 0)
 		return;
 	if (n > OFFCPU_MAX_PYTHON) {

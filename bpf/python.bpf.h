@@ -3,7 +3,7 @@
  * python.bpf.h - the Python frames of the thread that is running.
  *
  * For any program that may read the memory of the current process without
- * sleeping. python_walk() costs a process that is not Python one look-up. What
+ * sleeping (interp.bpf.h). It costs a process that is not Python one look-up. What
  * is read belongs to the traced process and may be nonsense: loops are bounded,
  * and a thread state only counts when it says it is this thread's.
  *
@@ -414,7 +414,7 @@ static __always_inline __u32 python_unit(const struct python_walk *w, const stru
 	__u64 instr = python_frame_u64(w, l->frame_instr);
 	__u64 units = (instr - code - l->code_units) >> 1;
 
-	return units < PYTHON_NO_UNIT ? units : PYTHON_NO_UNIT;
+	return units < PYTHON_MAX_UNITS ? units : PYTHON_NO_UNIT;
 }
 
 static long python_frame_step(__u32 i, struct python_context *c)
@@ -492,32 +492,6 @@ __noinline int python_walk_frames(__u32 tgid, __u32 tid)
 	w->end = PYTHON_DEPTH;
 	bpf_loop(2 * PYTHON_MAX_FRAMES + 1, python_frame_step, &c, 0);
 	return 1;
-}
-
-/*
- * The Python frames of the current thread: writes words, innermost first, to
- * `words`, which has room for PYTHON_WORDS_ROOM, and returns how many. `*ret_end`
- * (enum python_end) says whether these are all.
- */
-static __always_inline __u32 python_walk(__u32 tgid, __u32 tid, __u64 *words, __u32 *ret_end)
-{
-	struct python_walk *w;
-	__u32 zero = 0, n;
-
-	*ret_end = PYTHON_NONE;
-	if (!python_walk_frames(tgid, tid))
-		return 0;
-	w = bpf_map_lookup_elem(&python_walks, &zero);
-	if (!w)
-		return 0;
-	n = w->n;
-	asm volatile("" : "+r"(n));
-	n &= PYTHON_WORDS_ROOM - 1;
-	if (n && bpf_probe_read_kernel(words, n * sizeof(*words), w->words) < 0)
-		n = 0;
-	*ret_end = w->end;
-	w->busy = 0;
-	return n;
 }
 
 #endif

@@ -93,6 +93,7 @@ struct python_state {
 #define PYTHON_WORD_UNIT(word)	       ((__u32)((word) >> 32) & 0x7fffffff)
 #define PYTHON_WORD_ENTRY(word)	       ((word) >> 63 != 0)
 #define PYTHON_NO_UNIT		       0x7fffffff
+#define PYTHON_MAX_UNITS	       (1u << 29) /* above are words of other frames (frames.h) */
 
 /* Why a walk of Python frames ended. */
 enum python_end {

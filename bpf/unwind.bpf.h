@@ -15,6 +15,7 @@
 #define UNWIND_BPF_H
 
 #include "common.bpf.h"
+#include "frames.bpf.h"
 #include "unwind.h"
 
 /*
@@ -194,6 +195,11 @@ static __always_inline int unwind_register(struct unwind_walk *w, __u32 reg, __u
 		       : 0;
 }
 
+static __always_inline void unwind_on_fp(struct unwind_walk *w, __u64 fp)
+{
+	(void)frames_take(fp, w->sp, w->n);
+}
+
 /* ---- walking ---- */
 
 struct unwind_loop {
@@ -319,6 +325,20 @@ struct unwind_result {
 	int end; /* enum unwind_end */
 };
 
+/*
+ * Of a frame that runs: those of a caller are gone. A part of its own, or each way here
+ * would be verified with each register.
+ */
+UNWIND_PART int unwind_copy_registers(struct unwind_walk *w, struct unwind_copy *copy)
+{
+	UNWIND_REQUIRE(w);
+	UNWIND_REQUIRE(copy);
+	__builtin_memset(copy->regs, 0, sizeof(copy->regs));
+	for (__u32 i = 0; i < UNWIND_N_REGS && w->is_exact; i++)
+		(void)unwind_register(w, i, &copy->regs[i]);
+	return 0;
+}
+
 /* What the daemon needs to go on; the stack itself is copied by unwind_copy_stack(). */
 static __always_inline void unwind_copy_state(struct unwind_walk *w, struct task_struct *leader,
 					      struct task_struct *task, struct unwind_copy *copy)
@@ -337,13 +357,7 @@ static __always_inline void unwind_copy_state(struct unwind_walk *w, struct task
 #endif
 	copy->start_ns = leader->start_boottime;
 	copy->exec_id = task->self_exec_id;
-	for (__u32 i = 0; i < UNWIND_N_REGS; i++) {
-		copy->regs[i] = 0;
-		if (w->is_exact)
-			(void)unwind_register(w, i, &copy->regs[i]);
-	}
-	for (__u32 i = UNWIND_N_REGS; i < UNWIND_REGS; i++)
-		copy->regs[i] = 0;
+	unwind_copy_registers(w, copy);
 }
 
 /*
@@ -426,6 +440,7 @@ static __always_inline void unwind_user(__u64 ips[UNWIND_MAX_FRAMES], struct unw
 	ret->n = 0;
 	copy->sp = 0;
 	copy->len = 0;
+	(void)frames_begin();
 	if (task->flags & (PF_KTHREAD | PF_IO_WORKER)) {
 		ret->end = UNWIND_KTHREAD;
 		return;

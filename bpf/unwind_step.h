@@ -89,6 +89,8 @@ static __always_inline int unwind_read(struct unwind_walk *w, void *dst, __u32 s
 static __always_inline int unwind_register(struct unwind_walk *w, __u32 reg, __u64 *ret);
 /* Fills in the mapping of `pc`. */
 UNWIND_PART int unwind_locate(struct unwind_walk *w, __u64 pc);
+/* It goes on by frame pointer, from the frame at `fp`. */
+static __always_inline void unwind_on_fp(struct unwind_walk *w, __u64 fp);
 /* The rule at an offset in the table; NULL: none. */
 static __always_inline const struct unwind_rule *unwind_rule_at(struct unwind_walk *w,
 								__u64 offset);
@@ -125,26 +127,44 @@ static __always_inline int unwind_return(struct unwind_walk *w, __u64 ra, __u64 
 
 #if !UNWIND_ARM64
 /*
+ * V8's code looks whether it still holds before it makes its frame, and how many
+ * arguments there were after it has unmade it.
+ */
+static __always_inline bool unwind_is_v8_edge(const __u64 code[3])
+{
+	const __u64 entry = 0x5756e5894855; /* push %rbp; mov %rsp,%rbp; push %rsi; push %rdi */
+	const __u64 mask = 0xffffffffffff;
+
+	return ((code[0] >> 48 | code[1] << 16) & mask) == entry || /* jnz; entry */
+	       (code[1] >> 16 & mask) == entry ||		    /* testb; jnz; entry */
+	       ((code[1] >> 48 | code[2] << 16) & mask) == entry || /* mov; testb; jnz; entry */
+	       (code[0] & 0xffffff) == 0xc2037f ||		    /* jg; ret $n */
+	       (code[0] & 0xffffff00ffffff) == 0xc2037f00f98348;    /* cmp $n,%rcx; jg; ret $n */
+}
+
+/*
  * Generated code has no rules, and in its first and last instructions the frame
  * pointer is the caller's. 1: done, `*ret` is the result.
  */
 static __always_inline int unwind_prologue(struct unwind_walk *w, int *ret)
 {
-	__u32 code = 0, at;
+	__u64 code[3] = { 0 };
+	__u32 op, at;
 	__u64 ra;
 
-	if (unwind_read(w, &code, sizeof(code), w->pc))
+	if (unwind_read(w, code, 4, w->pc))
 		return 0;
-	if ((code & 0xff) == 0x55 || (code & 0xff) == 0xc3) /* push %rbp; ret */
+	op = code[0];
+	if ((op & 0xff) == 0x55 || (op & 0xff) == 0xc3 || (op & 0xff) == 0xc2) /* push %rbp; ret */
 		at = 0;
-	else if ((code & 0xffffff) == 0xe58948 || (code & 0xffff) == 0xc35d)
+	else if ((op & 0xffffff) == 0xe58948 || (op & 0xffff) == 0xc35d)
 		at = 8; /* mov %rsp,%rbp; pop %rbp and ret */
+	else if (!unwind_read(w, code, sizeof(code), w->pc) && unwind_is_v8_edge(code))
+		at = 0;
 	else
 		return 0;
-	if ((code & 0xffff) == 0xc35d || (code & 0xffffff) == 0xe58948) {
-		if (unwind_read(w, &w->fp, sizeof(w->fp), w->sp))
-			return 0;
-	}
+	if (at && unwind_read(w, &w->fp, sizeof(w->fp), w->sp))
+		return 0;
 	if (unwind_read(w, &ra, sizeof(ra), w->sp + at))
 		return 0;
 	w->is_approx = 1;
@@ -232,6 +252,7 @@ UNWIND_PART int unwind_by_fp(struct unwind_walk *w)
 	r = unwind_locate(w, saved[1] - 1);
 	if (r && r != UNWIND_PENDING)
 		return no_fp;
+	unwind_on_fp(w, fp);
 	w->fp = saved[0];
 	return unwind_return(w, saved[1], fp + 16);
 }

@@ -9,7 +9,7 @@
 #define USER_STACK_BPF_H
 
 #include "common.bpf.h"
-#include "python.bpf.h"
+#include "interp.bpf.h"
 #include "unwind.bpf.h"
 #include "user_stack.h"
 
@@ -24,7 +24,7 @@ static __always_inline void user_stack_python(struct user_stack *u)
 
 	asm volatile("" : "+r"(at));
 	if (python_frames && at <= UNWIND_MAX_FRAMES)
-		n = python_walk(ids >> 32, (__u32)ids, u->ips + at, &end);
+		n = interp_words(ids >> 32, (__u32)ids, u->ips + at, &end);
 	u->python = n | (n && end != PYTHON_COMPLETE ? USER_STACK_PYTHON_CUT : 0);
 }
 

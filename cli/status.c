@@ -81,6 +81,12 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 		       " frames without a name\n",
 		       st->n_python_processes, st->n_python_functions, st->n_python_unknown,
 		       st->n_python_unnamed);
+	if (st->n_v8_processes || st->n_v8_unknown)
+		printf("v8: %" PRIu64 " processes, %" PRIu64 " functions; %" PRIu64
+		       " could not be read; %" PRIu64 " files of a version that is not known%s%s\n",
+		       st->n_v8_processes, st->n_v8_functions, st->n_v8_missed, st->n_v8_unknown,
+		       st->v8_unknown && st->v8_unknown[0] ? ": " : "",
+		       st->v8_unknown ? clean(st->v8_unknown) : "");
 	if (st->n_jit_files || st->n_jit_refused)
 		printf("generated code: %" PRIu64 " perf maps, jitdump files and JVMs, %" PRIu64
 		       " not read or not to the end; %" PRIu64 " names missing\n",
@@ -158,6 +164,11 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	json_u64(&j, "python_functions", st->n_python_functions);
 	json_u64(&j, "python_unknown", st->n_python_unknown);
 	json_u64(&j, "python_unnamed", st->n_python_unnamed);
+	json_u64(&j, "v8_processes", st->n_v8_processes);
+	json_u64(&j, "v8_functions", st->n_v8_functions);
+	json_u64(&j, "v8_unknown", st->n_v8_unknown);
+	json_u64(&j, "v8_missed", st->n_v8_missed);
+	json_string(&j, "v8_why", st->v8_unknown);
 	json_u64(&j, "jit_files", st->n_jit_files);
 	json_u64(&j, "jit_refused", st->n_jit_refused);
 	json_u64(&j, "jit_missed", st->n_jit_missed);

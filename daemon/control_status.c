@@ -155,13 +155,13 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    symbolizer_lines_worker_pid(env->symbolizer) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
-	struct interpreter_stats python;
+	struct interpreter_stats interpreters;
 	struct cost cost;
 
 	process_table_stats(env->processes, &processes);
 	symbolizer_stats(env->symbolizer, &symbols);
 	unwinder_stats(env->unwinder, &unwinder);
-	interpreter_stats(env->interpreter, &python);
+	interpreter_stats(env->interpreter, &interpreters);
 	cost_read(&cost, workers, sizeof(workers) / sizeof(workers[0]));
 	msg->version = TRACER_VERSION;
 	msg->notes = (char *)env->notes;
@@ -191,10 +191,17 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 	msg->n_unwind_partial = unwinder.n_partial;
 	msg->has_n_python_processes = msg->has_n_python_functions = 1;
 	msg->has_n_python_unknown = msg->has_n_python_unnamed = 1;
-	msg->n_python_processes = python.n_processes;
-	msg->n_python_functions = python.n_functions;
-	msg->n_python_unknown = python.n_unknown_versions;
-	msg->n_python_unnamed = python.n_unnamed;
+	msg->n_python_processes = interpreters.n_processes;
+	msg->n_python_functions = interpreters.n_functions;
+	msg->n_python_unknown = interpreters.n_unknown_versions;
+	msg->n_python_unnamed = interpreters.n_unnamed;
+	msg->has_n_v8_processes = msg->has_n_v8_functions = 1;
+	msg->has_n_v8_unknown = msg->has_n_v8_missed = 1;
+	msg->n_v8_processes = interpreters.n_v8_processes;
+	msg->n_v8_functions = interpreters.n_v8_functions;
+	msg->n_v8_unknown = interpreters.n_v8_unknown;
+	msg->n_v8_missed = interpreters.n_v8_missed;
+	msg->v8_unknown = (char *)interpreters.v8_why;
 	msg->has_n_jit_files = msg->has_n_jit_refused = msg->has_n_jit_missed = 1;
 	msg->n_jit_files = processes.n_jit_files;
 	msg->n_jit_refused = processes.n_jit_refused;

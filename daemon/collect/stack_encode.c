@@ -383,7 +383,7 @@ static bool sample_ready(const struct sample *s)
 	for (unsigned i = 0; i < s->n; i++)
 		if (!s->locations[i]->ready)
 			return false;
-	return true;
+	return !s->interp || interp_stack_ready(s->interp);
 }
 
 /* All frames of a sample, outermost first, the interpreted ones in their places. 0: no memory. */

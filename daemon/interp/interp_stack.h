@@ -15,7 +15,7 @@ struct interpreter;
 struct location;
 
 /*
- * Finds the locations of `n` words (bpf/python.h), innermost first, while they
+ * Finds the locations of `n` words (bpf/python.h, or bpf/frames.h), innermost first, while they
  * are known, and holds them. `whole`: there are no more; otherwise a frame more says
  * so. -ENOMEM.
  */
@@ -23,6 +23,8 @@ int interp_stack_new(struct interpreter *in, const uint64_t *words, size_t n, bo
 		     struct interp_stack **ret);
 void interp_stack_free(struct interp_stack *st); /* takes NULL */
 
+/* All names are there that will be. */
+bool interp_stack_ready(const struct interp_stack *st);
 size_t interp_stack_count(const struct interp_stack *st);
 
 /*

@@ -12,11 +12,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "frames.h"
 #include "process/process_table_update.h"
 #include "python.h"
 #include "python_codes.h"
 #include "python_procs.h"
 #include "symbolize/symbolizer.h"
+#include "v8_functions.h"
+#include "v8_procs.h"
 
 enum map {
 	MAP_PROCS,
@@ -26,16 +29,28 @@ enum map {
 	MAP_CODES,
 	MAP_RING,
 	MAP_STATE,
+	MAP_FRAMES_RULES,
+	MAP_FRAMES_OBJECTS,
+	MAP_FRAMES_RING,
+	MAP_FRAMES_STATE,
 	N_MAPS
 };
 
 static const char *const map_names[N_MAPS] = {
-	"python_procs", "python_programs", "python_layouts", "python_threads",
-	"python_codes", "python_ring",	   "python_state",
+	"python_procs",	  "python_programs", "python_layouts", "python_threads",
+	"python_codes",	  "python_ring",     "python_state",   "frames_rules",
+	"frames_objects", "frames_ring",     "frames_state",
 };
 
 /* As in python.bpf.h. */
 struct python_code_key {
+	uint64_t address;
+	uint32_t tgid;
+	uint32_t pad;
+};
+
+/* As in frames.bpf.h. */
+struct frames_key {
 	uint64_t address;
 	uint32_t tgid;
 	uint32_t pad;
@@ -49,8 +64,13 @@ struct interpreter {
 	unsigned n_users;
 	int maps[N_MAPS];
 	struct ring_buffer *ring;
-	size_t n_layouts;	   /* in the map */
-	struct python_state state; /* of the maps before, from which the next ones go on */
+	size_t n_layouts; /* in the map */
+	/* Of the maps before, from which the next ones go on. */
+	struct python_state state;
+	struct frames_state frames_state;
+	struct v8_procs *v8_procs;
+	struct v8_functions *v8;
+	struct ring_buffer *frames_ring;
 	uint64_t n_unnamed;
 };
 
@@ -109,21 +129,52 @@ static void on_forgotten(void *ctx, uint32_t tgid, uint64_t address)
 	(void)bpf_map_delete_elem(in->maps[MAP_CODES], &key);
 }
 
+static void tell_rule(void *ctx, uint32_t tgid, const struct v8_proc *proc)
+{
+	struct interpreter *in = ctx;
+
+	if (in->n_users && proc) {
+		if (bpf_map_update_elem(in->maps[MAP_FRAMES_RULES], &tgid, proc->rule, BPF_ANY) < 0)
+			log_debug("v8: process %u: %s", tgid, strerror(errno));
+	} else if (in->n_users) {
+		(void)bpf_map_delete_elem(in->maps[MAP_FRAMES_RULES], &tgid);
+		v8_functions_emptied(in->v8, tgid);
+	}
+}
+
+static void on_forgotten_object(void *ctx, uint32_t tgid, uint64_t address)
+{
+	struct interpreter *in = ctx;
+	struct frames_key key = { .address = address, .tgid = tgid };
+
+	if (in->n_users)
+		(void)bpf_map_delete_elem(in->maps[MAP_FRAMES_OBJECTS], &key);
+}
+
 /* ---- mappings ---- */
 
 static void on_mapped(void *ctx, uint32_t tgid, const struct mapping *mapping)
 {
-	python_procs_mapped(((struct interpreter *)ctx)->procs, tgid, mapping);
+	struct interpreter *in = ctx;
+
+	python_procs_mapped(in->procs, tgid, mapping);
+	v8_procs_mapped(in->v8_procs, tgid, mapping);
 }
 
 static void on_forked(void *ctx, uint32_t child, uint32_t parent)
 {
-	python_procs_forked(((struct interpreter *)ctx)->procs, child, parent);
+	struct interpreter *in = ctx;
+
+	python_procs_forked(in->procs, child, parent);
+	v8_procs_forked(in->v8_procs, child, parent);
 }
 
 static void on_emptied(void *ctx, uint32_t tgid)
 {
-	python_procs_emptied(((struct interpreter *)ctx)->procs, tgid);
+	struct interpreter *in = ctx;
+
+	python_procs_emptied(in->procs, tgid);
+	v8_procs_emptied(in->v8_procs, tgid);
 }
 
 static const struct maps_observer observer = {
@@ -136,16 +187,25 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 		    struct interpreter **ret)
 {
 	struct interpreter *in = calloc(1, sizeof(*in));
+	struct v8_functions_config v8 = { .sym = sym,
+					  .proc_fd = process_table_proc_fd(processes),
+					  .forget = on_forgotten_object };
 	int r;
 
 	if (!in)
 		return -ENOMEM;
+	v8.ctx = in;
 	in->sym = sym;
 	for (int i = 0; i < N_MAPS; i++)
 		in->maps[i] = -1;
 	r = python_procs_new(sym, &listener, in, &in->procs);
+	if (r == 0)
+		r = v8_procs_new(sym, tell_rule, in, &in->v8_procs);
+	v8.procs = in->v8_procs;
+	if (r == 0)
+		r = v8_functions_new(&v8, &in->v8);
 	if (r < 0) {
-		free(in);
+		interpreter_free(in);
 		return r;
 	}
 	process_table_observe_maps(processes, &observer, in);
@@ -163,12 +223,15 @@ static int set_state(struct interpreter *in)
 {
 	uint32_t zero = 0;
 
-	return bpf_map_update_elem(in->maps[MAP_STATE], &zero, &in->state, BPF_ANY) < 0 ? -errno
-											: 0;
+	if (bpf_map_update_elem(in->maps[MAP_STATE], &zero, &in->state, BPF_ANY) < 0 ||
+	    bpf_map_update_elem(in->maps[MAP_FRAMES_STATE], &zero, &in->frames_state, BPF_ANY) < 0)
+		return -errno;
+	return 0;
 }
 
 static void keep_state(struct interpreter *in)
 {
+	struct frames_state frames_now;
 	struct python_state now;
 	uint32_t zero = 0;
 
@@ -176,13 +239,18 @@ static void keep_state(struct interpreter *in)
 	    bpf_map_lookup_elem(in->maps[MAP_STATE], &zero, &now) == 0 &&
 	    now.n_codes > in->state.n_codes)
 		in->state = now;
+	if (in->maps[MAP_FRAMES_STATE] >= 0 &&
+	    bpf_map_lookup_elem(in->maps[MAP_FRAMES_STATE], &zero, &frames_now) == 0 &&
+	    frames_now.n_objects > in->frames_state.n_objects)
+		in->frames_state = frames_now;
 }
 
 static void close_maps(struct interpreter *in)
 {
 	keep_state(in);
 	ring_buffer__free(in->ring);
-	in->ring = NULL;
+	ring_buffer__free(in->frames_ring);
+	in->ring = in->frames_ring = NULL;
 	for (int i = 0; i < N_MAPS; i++) {
 		if (in->maps[i] >= 0)
 			close(in->maps[i]);
@@ -199,6 +267,8 @@ void interpreter_free(struct interpreter *in)
 		return;
 	close_maps(in);
 	python_procs_free(in->procs);
+	v8_functions_free(in->v8);
+	v8_procs_free(in->v8_procs);
 	free(in);
 }
 
@@ -223,6 +293,15 @@ static int on_code(void *ctx, void *record, size_t len)
 	return 0;
 }
 
+static int on_object(void *ctx, void *record, size_t len)
+{
+	struct interpreter *in = ctx;
+
+	if (v8_functions_add(in->v8, record, len) == -EBADMSG)
+		log_debug("v8: a function's description makes no sense");
+	return 0;
+}
+
 /* The first one's maps become everybody's. */
 static int open_maps(struct interpreter *in, struct bpf_object *obj)
 {
@@ -241,7 +320,9 @@ static int open_maps(struct interpreter *in, struct bpf_object *obj)
 	if (r < 0)
 		return r;
 	in->ring = ring_buffer__new(in->maps[MAP_RING], on_code, in, NULL);
-	return in->ring ? 0 : -errno;
+	if (in->ring)
+		in->frames_ring = ring_buffer__new(in->maps[MAP_FRAMES_RING], on_object, in, NULL);
+	return in->frames_ring ? 0 : -errno;
 }
 
 int interpreter_use(struct interpreter *in, struct bpf_object *obj)
@@ -252,15 +333,19 @@ int interpreter_use(struct interpreter *in, struct bpf_object *obj)
 		close_maps(in);
 		return r;
 	}
-	if (in->n_users++ == 0)
+	if (in->n_users++ == 0) {
 		python_procs_tell_all(in->procs);
+		v8_procs_tell_all(in->v8_procs);
+	}
 	return 0;
 }
 
 void interpreter_unuse(struct interpreter *in)
 {
-	if (in->n_users && --in->n_users == 0)
+	if (in->n_users && --in->n_users == 0) {
+		v8_functions_clear(in->v8);
 		close_maps(in);
+	}
 }
 
 /* ---- frames ---- */
@@ -300,7 +385,7 @@ struct location *interpreter_gap(struct interpreter *in)
 	return locate_none(in, CODE_GAP, "[python frames missing]");
 }
 
-struct location *interpreter_locate(struct interpreter *in, uint64_t word)
+static struct location *locate_python(struct interpreter *in, uint64_t word)
 {
 	struct module *m = python_module(in);
 	const struct python_code_info *c = NULL;
@@ -317,10 +402,32 @@ struct location *interpreter_locate(struct interpreter *in, uint64_t word)
 				      (uint32_t)python_code_line(c, PYTHON_WORD_UNIT(word)));
 }
 
+static struct location *locate_v8(struct interpreter *in, uint32_t number)
+{
+	struct location *loc = v8_functions_locate(in->v8, number);
+
+	if (!loc && in->n_users) {
+		(void)ring_buffer__consume(in->frames_ring);
+		loc = v8_functions_locate(in->v8, number);
+		v8_functions_ask(in->v8);
+	}
+	return loc ? loc : v8_functions_nameless(in->v8);
+}
+
+struct location *interpreter_locate(struct interpreter *in, uint64_t word)
+{
+	if (FRAMES_IS_WORD(word))
+		return locate_v8(in, FRAMES_WORD_NUMBER(word));
+	return locate_python(in, word);
+}
+
 void interpreter_collect(struct interpreter *in)
 {
-	if (in->n_users)
-		(void)ring_buffer__consume(in->ring);
+	if (!in->n_users)
+		return;
+	(void)ring_buffer__consume(in->ring);
+	(void)ring_buffer__consume(in->frames_ring);
+	v8_functions_collect(in->v8);
 }
 
 void interpreter_stats(const struct interpreter *in, struct interpreter_stats *ret)
@@ -330,5 +437,10 @@ void interpreter_stats(const struct interpreter *in, struct interpreter_stats *r
 		.n_functions = in->codes ? python_codes_count(in->codes) : 0,
 		.n_unknown_versions = python_procs_unknown(in->procs),
 		.n_unnamed = in->n_unnamed,
+		.n_v8_processes = v8_procs_count(in->v8_procs),
+		.n_v8_functions = v8_functions_count(in->v8),
+		.n_v8_unknown = v8_procs_unknown(in->v8_procs),
+		.n_v8_missed = v8_functions_missed(in->v8),
+		.v8_why = v8_procs_why(in->v8_procs),
 	};
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * interpreter.h - the frames of interpreters in stacks: what the walkers in BPF
- * programs (bpf/python.bpf.h) need to know, and what their frames are called.
+ * programs (bpf/python.bpf.h, bpf/frames.bpf.h) need to know, and what their frames are
+ * called.
  *
  * Which processes run an interpreter is followed all the time; the BPF maps are
  * there while a program uses them. Runs in the event loop, single-threaded.
@@ -32,7 +33,10 @@ int interpreter_reuse(struct interpreter *in, struct bpf_object *obj);
 int interpreter_use(struct interpreter *in, struct bpf_object *obj);
 void interpreter_unuse(struct interpreter *in);
 
-/* The location of a word that the walker has given (python.h). NULL: out of memory. */
+/*
+ * The location of a word that the walker has given (python.h, frames.h), ready now or
+ * before long. NULL: out of memory.
+ */
 struct location *interpreter_locate(struct interpreter *in, uint64_t word);
 
 /* In place of frames that are further out and were not walked. NULL: out of memory. */
@@ -45,6 +49,9 @@ struct interpreter_stats {
 	uint64_t n_processes, n_functions; /* now */
 	uint64_t n_unknown_versions;	   /* files whose version is not known, since the start */
 	uint64_t n_unnamed;		   /* frames whose function was not described, likewise */
+	/* The same of V8; functions that could not be read; the last unknown version, or "". */
+	uint64_t n_v8_processes, n_v8_functions, n_v8_unknown, n_v8_missed;
+	const char *v8_why;
 };
 void interpreter_stats(const struct interpreter *in, struct interpreter_stats *ret);
 

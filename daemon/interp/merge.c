@@ -17,6 +17,19 @@ bool merge_is_evaluation(const char *function)
 	       (function[len] == 0 || function[len] == '.');
 }
 
+bool merge_is_v8_stand_in(const char *function)
+{
+	static const char prefix[] = "Builtins_", entry[] = "InterpreterEntryTrampoline",
+			  suffix[] = "Handler";
+	size_t len = strlen(function);
+
+	if (strncmp(function, prefix, sizeof(prefix) - 1) != 0)
+		return false;
+	return strncmp(function + sizeof(prefix) - 1, entry, sizeof(entry) - 1) == 0 ||
+	       (len >= sizeof(prefix) + sizeof(suffix) - 2 &&
+		strcmp(function + len - (sizeof(suffix) - 1), suffix) == 0);
+}
+
 /* A cursor over the words, from the outermost to the innermost. */
 struct words {
 	const uint64_t *words;

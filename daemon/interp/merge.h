@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.h - one stack out of the native frames of a thread and the Python
- * frames that its interpreter keeps.
+ * merge.h - one stack out of the native frames of a thread and those of
+ * interpreted functions: of Python's own chain, or of V8's frames, each of which is
+ * a native one.
  *
  * Each native frame of CPython's evaluation function runs one Python frame
  * after the other: from the one it was entered with (python.h: entry) to those
@@ -16,6 +17,12 @@
 
 /* Is a native function of this name the evaluation function, or a part of it? */
 bool merge_is_evaluation(const char *function);
+
+/*
+ * Is a native function of this name, of V8's own, where its frame belongs to the function that it
+ * runs: the interpreter's entry, or one of its bytecodes?
+ */
+bool merge_is_v8_stand_in(const char *function);
 
 struct merge_input {
 	const bool *is_evaluation; /* of each native frame, outermost first */

@@ -139,3 +139,42 @@ void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_
 	find_functions(elf, SHT_DYNSYM, names, stride, n, ret_offsets);
 	find_functions(elf, SHT_SYMTAB, names, stride, n, ret_offsets);
 }
+
+/* Returns how many it has found. */
+static size_t ints_in(Elf *elf, int fd, GElf_Word type, elf_wants_fn *wants, elf_int_fn *fn,
+		      void *ctx)
+{
+	struct elf_symtab st;
+	GElf_Shdr sh;
+	Elf_Scn *scn = elf_file_section(elf, type, NULL, &sh);
+	GElf_Sym sym;
+	size_t n = 0;
+
+	if (!scn || elf_symtab_read(elf, scn, &sh, &st) < 0)
+		return 0;
+	for (size_t i = 0; i < st.n && gelf_getsym(st.syms, (int)i, &sym); i++) {
+		const char *s;
+		uint64_t offset;
+		int32_t value;
+
+		if (GELF_ST_TYPE(sym.st_info) != STT_OBJECT || sym.st_shndx == SHN_UNDEF)
+			continue;
+		s = elf_symtab_name(&st, &sym);
+		if (!s || !wants(s))
+			continue;
+		/* What the file has not is zero in memory. */
+		value = 0;
+		if (in_file(elf, sym.st_value, sizeof(value), &offset) == sizeof(value) &&
+		    pread(fd, &value, sizeof(value), (off_t)offset) != sizeof(value))
+			continue;
+		fn(ctx, s, value);
+		n++;
+	}
+	return n;
+}
+
+void elf_ints(Elf *elf, int fd, elf_wants_fn *wants, elf_int_fn *fn, void *ctx)
+{
+	if (ints_in(elf, fd, SHT_DYNSYM, wants, fn, ctx) == 0)
+		(void)ints_in(elf, fd, SHT_SYMTAB, wants, fn, ctx);
+}

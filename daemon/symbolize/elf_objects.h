@@ -37,4 +37,12 @@ int elf_object(Elf *elf, int fd, const char *name, void *dst, size_t max, uint64
  */
 void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets);
 
+/*
+ * Calls `fn` with each variable in .dynsym, or in .symtab if that has none, whose name
+ * `wants`: with its value as an int, before the program runs.
+ */
+typedef int elf_wants_fn(const char *name);
+typedef void elf_int_fn(void *ctx, const char *name, int32_t value);
+void elf_ints(Elf *elf, int fd, elf_wants_fn *wants, elf_int_fn *fn, void *ctx);
+
 #endif

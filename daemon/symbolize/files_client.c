@@ -413,7 +413,7 @@ static void send_waiting(struct files_client *c)
 /* Of lines at least one, or asking for the rest would not end. */
 static bool has_as_many(const struct files_batch *b, const struct files_reply_head *head)
 {
-	if (head->status != FILES_OK || b->kind == FILES_DEBUG)
+	if (head->status != FILES_OK || b->kind == FILES_DEBUG || b->kind == FILES_V8_FACTS)
 		return head->n == 0;
 	return b->kind == FILES_LINES ? head->n > 0 && head->n <= b->n : head->n == b->n;
 }
@@ -544,7 +544,7 @@ void files_client_submit(struct files_client *c, struct files_batch *batch)
 	}
 	/* Names can wait, and do; frames that nobody looks for are gone. */
 	if (batch->kind == FILES_OBJECTS || batch->kind == FILES_FUNCTIONS ||
-	    batch->kind == FILES_STARTS)
+	    batch->kind == FILES_STARTS || batch->kind == FILES_V8_FACTS)
 		TAILQ_INSERT_HEAD(&c->waiting, batch, link);
 	else
 		TAILQ_INSERT_TAIL(&c->waiting, batch, link);

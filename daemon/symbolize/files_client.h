@@ -33,6 +33,7 @@ struct files_batch {
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 		struct files_generated generated;
 		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
+		struct files_v8 v8;
 	};
 	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;

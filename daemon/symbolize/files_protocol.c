@@ -24,9 +24,12 @@ size_t files_request_len(const struct files_request *req)
 						     : 0;
 	case FILES_TABLE:
 	case FILES_DEBUG:
+	case FILES_V8_FACTS:
 		return req->n == 0 ? head_len : 0;
 	case FILES_GENERATED:
 		return req->n == 0 ? head_len + sizeof(req->generated) : 0;
+	case FILES_V8_NAMES:
+		return req->n <= FILES_V8_MAX ? head_len + sizeof(req->v8) : 0;
 	default:
 		return 0;
 	}
@@ -64,6 +67,11 @@ void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug)
 {
 	put(w, debug, sizeof(*debug));
+}
+
+void files_reply_facts(struct files_writer *w, const struct v8_facts *facts)
+{
+	put(w, facts, sizeof(*facts));
 }
 
 bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n)
@@ -108,6 +116,11 @@ void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FIL
 	memcpy(ret, reply->entries, reply->len);
 }
 
+void files_reply_get_facts(const struct files_reply *reply, struct v8_facts *ret)
+{
+	memcpy(ret, reply->entries, sizeof(*ret));
+}
+
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX])
 {
 	struct files_lines_head head;
@@ -142,15 +155,30 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return n == 0;
 }
 
+static uint32_t max_entries(uint8_t kind)
+{
+	switch (kind) {
+	case FILES_NAMES:
+	case FILES_LINES:
+	case FILES_FUNCTIONS:
+	case FILES_STARTS:
+		return FILES_BATCH_MAX;
+	case FILES_OBJECTS:
+		return FILES_OBJECTS_MAX;
+	case FILES_V8_NAMES:
+		return FILES_V8_MAX;
+	default:
+		return 0;
+	}
+}
+
 static bool head_valid(const struct files_reply_head *h)
 {
-	if (h->status < FILES_READY || h->status > FILES_TOO_LARGE || h->n > FILES_BATCH_MAX)
+	if (h->status < FILES_READY || h->status > FILES_TOO_LARGE)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_STARTS || (h->kind == FILES_OBJECTS && h->n > FILES_OBJECTS_MAX) ||
-	    ((h->kind == FILES_TABLE || h->kind == FILES_DEBUG || h->kind == FILES_GENERATED) &&
-	     h->n > 0))
+	if (h->kind > FILES_STARTS || h->n > max_entries(h->kind))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;
@@ -285,7 +313,10 @@ static bool content_valid(struct files_reply *reply)
 	case FILES_FUNCTIONS:
 	case FILES_STARTS:
 		return reply->len == reply->head.n * sizeof(uint64_t);
+	case FILES_V8_FACTS:
+		return reply->len == sizeof(struct v8_facts);
 	case FILES_LINES:
+	case FILES_V8_NAMES:
 		return all_valid(reply, lines_valid);
 	default:
 		return all_valid(reply, entry_valid);

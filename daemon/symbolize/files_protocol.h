@@ -20,6 +20,7 @@
 #include "demangle.h"
 #include "elf_debug.h"
 #include "symbolizer.h"
+#include "v8/v8_layout.h"
 
 #define FILES_BATCH_MAX	  64  /* offsets in one request */
 #define FILES_SOURCE_MAX  512 /* bytes of a source file's path; of a longer one the end */
@@ -43,6 +44,8 @@ enum files_kind {
 	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
 	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
 	FILES_GENERATED = 5, /* read on about generated code (jit_question.h) */
+	FILES_V8_FACTS = 6,  /* what does the file say of the V8 in it? */
+	FILES_V8_NAMES = 7,  /* which functions are these? The file is /proc/PID/mem */
 	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
 	FILES_STARTS = 9,    /* do functions begin at these offsets? */
 };
@@ -54,6 +57,15 @@ struct files_generated {
 	int64_t boot_offset_ns;
 	uint64_t known; /* version of the table that is there already; 0: none */
 	uint64_t symbols[FILES_OBJECTS_MAX]; /* of JIT_HOTSPOT: enum hotspot_symbol */
+};
+
+#define FILES_V8_MAX 16 /* functions in one request */
+
+struct files_v8 {
+	struct v8_layout layout;
+	struct {
+		uint64_t object, identity; /* v8_function_read() */
+	} functions[FILES_V8_MAX];
 };
 
 /* Which descriptors come along, in this order. */
@@ -84,6 +96,7 @@ struct files_request {
 		char objects[FILES_OBJECTS_MAX][FILES_OBJECT_NAME_MAX];
 		struct files_generated generated;
 		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
+		struct files_v8 v8;
 	};
 };
 
@@ -176,7 +189,12 @@ void files_reply_objects(struct files_writer *w, const struct files_objects *obj
 /* Of FUNCTIONS and STARTS: offsets in the file; 0: it has none such. */
 void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size_t n);
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
-/* False, and nothing is written: it would not fit. */
+void files_reply_facts(struct files_writer *w, const struct v8_facts *facts);
+/*
+ * Also of V8_NAMES: one frame for each function, none where it was not to be had, and
+ * one without a function where there is no name. False, and nothing is written: it
+ * would not fit.
+ */
 bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n);
 
 /* ---- daemon ---- */
@@ -203,7 +221,8 @@ void files_reply_next(struct files_reply *reply, struct files_entry *ret);
 void files_reply_get_debug(const struct files_reply *reply, struct files_debug *ret);
 /* The offsets of FUNCTIONS and STARTS, head.n of them. */
 void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FILES_FUNCTIONS_MAX]);
-/* The entries of LINES, head.n times. Returns how many frames it has. */
+void files_reply_get_facts(const struct files_reply *reply, struct v8_facts *ret);
+/* The entries of LINES and V8_NAMES, head.n times. Returns how many frames it has. */
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX]);
 
 #endif

@@ -19,6 +19,7 @@
 #include "elf_symbols.h"
 #include "files_jit.h"
 #include "files_tables.h"
+#include "files_v8.h"
 #include "files_worker.h"
 
 /* What a kept file takes besides its tables. */
@@ -393,6 +394,10 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 		files_tables_serve(req, own[0], own[1], reply);
 	else if (req->kind == FILES_GENERATED)
 		files_jit_serve(req, own[0], own[1], reply);
+	else if (req->kind == FILES_V8_FACTS)
+		files_v8_serve_facts(req, own[0], reply);
+	else if (req->kind == FILES_V8_NAMES)
+		files_v8_serve_names(req, own[0], reply);
 	else if (req->kind == FILES_DEBUG)
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)

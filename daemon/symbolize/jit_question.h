@@ -83,6 +83,18 @@ struct jit_question {
  * The worker is started at the first call.
  */
 void symbolizer_ask_generated(struct symbolizer *sym, struct jit_question *q);
+/* Functions of V8's, asked of the same worker. */
+struct v8_question;
+typedef void v8_done_fn(struct v8_question *q, enum files_result result, struct files_reply *reply);
+
+struct v8_question {
+	struct files_batch
+		batch; /* first; the caller fills file_id, fd (/proc/PID/mem), n and v8 */
+	v8_done_fn *done;
+};
+
+/* As symbolizer_ask_generated(); `reply` is NULL but for FILES_RESULT_OK. */
+void symbolizer_ask_v8_names(struct symbolizer *sym, struct v8_question *q);
 /* What the worker wrote was nonsense. */
 void symbolizer_distrust_generated(struct symbolizer *sym);
 

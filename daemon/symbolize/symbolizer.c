@@ -397,8 +397,17 @@ static void objects_done(struct symbolizer *sym, struct question *q, enum files_
 			 struct files_reply *reply)
 {
 	struct code_module *m = q->module;
+	struct v8_facts facts;
 
-	q->objects_fn(q->objects_ctx, &m->pub, result == FILES_RESULT_OK ? &reply->objects : NULL);
+	if (q->batch.kind == FILES_OBJECTS) {
+		q->objects_fn(q->fn_ctx, &m->pub,
+			      result == FILES_RESULT_OK ? &reply->objects : NULL);
+	} else if (result == FILES_RESULT_OK) {
+		files_reply_get_facts(reply, &facts);
+		q->v8_fn(q->fn_ctx, &m->pub, &facts);
+	} else {
+		q->v8_fn(q->fn_ctx, &m->pub, NULL);
+	}
 	if (result == FILES_RESULT_BROKEN)
 		symbolizer_fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
 	else if (result == FILES_RESULT_KILLER)
@@ -416,7 +425,7 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 
 	if (batch->kind == FILES_DEBUG)
 		symbolizer_debug_done(sym, q, result, reply);
-	else if (batch->kind == FILES_OBJECTS)
+	else if (batch->kind == FILES_OBJECTS || batch->kind == FILES_V8_FACTS)
 		objects_done(sym, q, result, reply);
 	else if (batch->kind == FILES_FUNCTIONS || batch->kind == FILES_STARTS)
 		symbolizer_functions_done(sym, q, result, reply);
@@ -442,10 +451,27 @@ void symbolizer_ask_objects(struct symbolizer *sym, struct module *module, const
 		return;
 	}
 	q->objects_fn = fn;
-	q->objects_ctx = ctx;
+	q->fn_ctx = ctx;
 	for (; q->batch.n < n && q->batch.n < FILES_OBJECTS_MAX; q->batch.n++)
 		snprintf(q->batch.objects[q->batch.n], FILES_OBJECT_NAME_MAX, "%s",
 			 names[q->batch.n]);
+	m->n_busy++;
+	files_pool_submit(sym->pool, (struct files_batch *)q);
+}
+
+void symbolizer_ask_v8(struct symbolizer *sym, struct module *module, symbolizer_v8_fn *fn,
+		       void *ctx)
+{
+	struct code_module *m = (struct code_module *)module;
+	struct question *q;
+
+	q = m->type == MODULE_FILE && !m->is_failed ? symbolizer_question(m, FILES_V8_FACTS) : NULL;
+	if (!q) {
+		fn(ctx, module, NULL);
+		return;
+	}
+	q->v8_fn = fn;
+	q->fn_ctx = ctx;
 	m->n_busy++;
 	files_pool_submit(sym->pool, (struct files_batch *)q);
 }

@@ -135,6 +135,9 @@ void symbolizer_kernel_missed(struct symbolizer *sym);
  */
 struct jit_name;
 struct location *symbolizer_locate_generated(struct symbolizer *sym, const struct jit_name *name);
+/* The same of an interpreted function, of `module`, a pseudo module. */
+struct location *symbolizer_locate_interpreted(struct symbolizer *sym, struct module *module,
+					       const struct jit_name *name);
 /*
  * Stands for code at `pc` whose name is not read yet; held for the caller, who
  * makes it the same as another one (ready) before long. NULL: out of memory.
@@ -183,6 +186,11 @@ void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const 
 			   size_t n, symbolizer_functions_fn *fn, void *ctx);
 /* Waits until all that was asked so far is answered, at most so long. False: there is nobody. */
 bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
+/* The same of V8: what the module's file says of the one in it. `facts` is NULL if unreadable. */
+struct v8_facts;
+typedef void symbolizer_v8_fn(void *ctx, const struct module *module, const struct v8_facts *facts);
+void symbolizer_ask_v8(struct symbolizer *sym, struct module *module, symbolizer_v8_fn *fn,
+		       void *ctx);
 
 /* ---- source lines and inlined functions: asked for when a recording ends ---- */
 

@@ -30,9 +30,9 @@ static uint64_t seed(struct symbolizer *sym)
 }
 
 /* The name says it all: a function has one location in all processes that call it the same. */
-struct location *symbolizer_locate_generated(struct symbolizer *sym, const struct jit_name *name)
+static struct location *locate(struct symbolizer *sym, struct module *module,
+			       enum location_kind kind, const struct jit_name *name)
 {
-	struct module *module = generated_module(sym);
 	const char *file = name->file ? name->file : "";
 	uint64_t what[] = { name->start, name->line, 0 }, symbol, key;
 	struct location_entry *e;
@@ -45,13 +45,24 @@ struct location *symbolizer_locate_generated(struct symbolizer *sym, const struc
 	e = location_store_get(sym->locations, module, key);
 	if (e)
 		return &e->pub;
-	e = location_store_add(sym->locations, module, key, LOCATION_JIT);
+	e = location_store_add(sym->locations, module, key, kind);
 	if (!e)
 		return NULL;
 	((struct code_module *)module)->n_locations++;
 	location_set_source(e, file, name->file_len, name->line);
 	location_set_symbol(e, name->start, symbol, name->function, name->function_len);
 	return &e->pub;
+}
+
+struct location *symbolizer_locate_generated(struct symbolizer *sym, const struct jit_name *name)
+{
+	return locate(sym, generated_module(sym), LOCATION_JIT, name);
+}
+
+struct location *symbolizer_locate_interpreted(struct symbolizer *sym, struct module *module,
+					       const struct jit_name *name)
+{
+	return locate(sym, module, LOCATION_INTERPRETED, name);
 }
 
 struct location *symbolizer_promise(struct symbolizer *sym, uint64_t pc)
@@ -71,11 +82,16 @@ void symbolizer_keep_promise(struct location *promise, struct location *loc)
 static void on_done(void *ctx, struct files_batch *batch, enum files_result result,
 		    struct files_reply *reply)
 {
-	struct jit_question *q = (struct jit_question *)batch;
-
 	(void)ctx;
-	(void)reply; /* what it says is in the memfd */
-	q->done(q, result);
+	if (batch->kind == FILES_V8_NAMES) {
+		struct v8_question *v8 = (struct v8_question *)batch;
+
+		v8->done(v8, result, reply);
+	} else { /* what it says is in the memfd */
+		struct jit_question *q = (struct jit_question *)batch;
+
+		q->done(q, result);
+	}
 }
 
 static int start_client(struct symbolizer *sym)
@@ -99,6 +115,18 @@ void symbolizer_ask_generated(struct symbolizer *sym, struct jit_question *q)
 		return;
 	}
 	q->batch.kind = FILES_GENERATED;
+	q->batch.n_kills = 0;
+	files_client_submit(sym->jit_client, &q->batch);
+}
+
+void symbolizer_ask_v8_names(struct symbolizer *sym, struct v8_question *q)
+{
+	if (start_client(sym) < 0) {
+		q->done(q, FILES_RESULT_NO_WORKER, NULL);
+		return;
+	}
+	q->batch.kind = FILES_V8_NAMES;
+	q->batch.second_fd = -1;
 	q->batch.n_kills = 0;
 	files_client_submit(sym->jit_client, &q->batch);
 }

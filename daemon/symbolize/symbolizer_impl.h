@@ -65,9 +65,10 @@ struct question {
 	struct code_module *module;
 	struct location_entry *locations[FILES_BATCH_MAX];
 	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
-	void *objects_ctx;
 	symbolizer_functions_fn *functions_fn; /* for FILES_FUNCTIONS, _STARTS */
 	void *functions_ctx;
+	symbolizer_v8_fn *v8_fn;	   /* for FILES_V8_FACTS */
+	void *fn_ctx;
 };
 
 /* No location of this file gets a name from now on. */

@@ -55,6 +55,13 @@ static __always_inline int unwind_register(struct unwind_walk *w, __u32 reg, __u
 	return 0;
 }
 
+/* What such frames keep lies beside the stack, where it was not copied. */
+static __always_inline void unwind_on_fp(struct unwind_walk *w, __u64 fp)
+{
+	(void)w;
+	(void)fp;
+}
+
 static int unwind_locate(struct unwind_walk *w, __u64 pc)
 {
 	const struct stack_walk_env *env = w->env.env;

@@ -32,6 +32,19 @@ static void look_up(const struct elf_symbols *t, uint64_t vaddr)
 		abort();
 }
 
+static int any(const char *name)
+{
+	return *name == 'v' || *name == '_';
+}
+
+static void on_int(void *ctx, const char *name, int32_t value)
+{
+	(void)ctx;
+	(void)value;
+	if (!any(name))
+		abort();
+}
+
 /* What the worker answers about variables: never more than was asked for. */
 static void look_for_objects(int fd)
 {
@@ -49,6 +62,7 @@ static void look_for_objects(int fd)
 		if (elf_object(elf, fd, names[i], bytes, sizeof(bytes), &vaddr) >
 		    (int)sizeof(bytes))
 			abort();
+	elf_ints(elf, fd, any, on_int, NULL);
 	elf_end(elf);
 }
 

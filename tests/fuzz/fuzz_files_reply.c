@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (reply.head.kind == FILES_NAMES)
 		read_names(&reply, end);
-	else if (reply.head.kind == FILES_LINES)
+	else if (reply.head.kind == FILES_LINES || reply.head.kind == FILES_V8_NAMES)
 		read_lines(&reply, end);
 	else if (reply.head.kind == FILES_DEBUG)
 		read_debug(&reply);

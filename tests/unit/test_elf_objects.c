@@ -19,6 +19,9 @@
 extern char elf_objects_mark[32], elf_objects_zero[32];
 char elf_objects_mark[32] = MARK;
 char elf_objects_zero[32];
+extern int elf_objects_int, elf_objects_nothing;
+int elf_objects_int = -4711;
+int elf_objects_nothing;
 
 static int fd;
 int main(void);
@@ -59,6 +62,27 @@ static uint64_t bias(void)
 	(void)dl_iterate_phdr(first_is_the_program, &ret);
 	return ret;
 }
+
+static int wants_ints(const char *name)
+{
+	return strcmp(name, "elf_objects_int") == 0 || strcmp(name, "elf_objects_nothing") == 0;
+}
+
+static void on_int(void *ctx, const char *name, int32_t value)
+{
+	++*(int *)ctx;
+	ck_assert_int_eq(value, strcmp(name, "elf_objects_int") == 0 ? -4711 : 0);
+}
+
+START_TEST(values_of_all_that_is_wanted)
+{
+	int n = 0;
+
+	elf_objects_nothing = 1; /* in memory alone */
+	elf_ints(elf, fd, wants_ints, on_int, &n);
+	ck_assert_int_eq(n, 2);
+}
+END_TEST
 
 START_TEST(a_variable_is_where_it_is_with_what_is_in_it)
 {
@@ -207,6 +231,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_variable_is_where_it_is_with_what_is_in_it);
+	tcase_add_test(tc, values_of_all_that_is_wanted);
 	tcase_add_test(tc, what_begins_as_zeroes_is_in_no_file);
 	tcase_add_test(tc, functions_are_found_as_variables_are);
 	tcase_add_test(tc, functions_are_found_in_the_file);

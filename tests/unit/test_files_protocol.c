@@ -384,6 +384,68 @@ START_TEST(a_request_is_as_long_as_what_it_asks_for)
 }
 END_TEST
 
+/* ---- V8 ---- */
+
+START_TEST(what_v8_says_of_itself_is_read_back)
+{
+	struct files_reply_head h = { .file_id = 77, .kind = FILES_V8_FACTS, .status = FILES_OK };
+	struct v8_facts facts = { .known = 5, .values = { 11, 0, 8 } }, got;
+	struct files_reply r;
+
+	files_reply_begin(&w, &h);
+	files_reply_facts(&w, &facts);
+	ck_assert_int_eq(decode(&r), 0);
+	files_reply_get_facts(&r, &got);
+	ck_assert_int_eq(memcmp(&got, &facts, sizeof(got)), 0);
+	w.len--;
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+	h.n = 1;
+	files_reply_begin(&w, &h);
+	files_reply_facts(&w, &facts);
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(names_of_v8_functions_are_read_back)
+{
+	struct files_reply_head h = {
+		.file_id = 77, .n = 2, .kind = FILES_V8_NAMES, .status = FILES_OK
+	};
+	struct source_frame frames[FILES_FRAMES_MAX];
+	struct source_frame f = { "total", "/srv/shop.js", 5, 12, 3 };
+	struct files_reply r;
+
+	files_reply_begin(&w, &h);
+	ck_assert(files_reply_lines(&w, &f, 1));
+	ck_assert(files_reply_lines(&w, &f, 0));
+	ck_assert_int_eq(decode(&r), 0);
+	ck_assert_uint_eq(files_reply_next_lines(&r, frames), 1);
+	ck_assert_uint_eq(frames[0].line, 3);
+	ck_assert_int_eq(memcmp(frames[0].function, "total", 5), 0);
+	ck_assert_uint_eq(files_reply_next_lines(&r, frames), 0);
+	h.n = FILES_V8_MAX + 1;
+	files_reply_begin(&w, &h);
+	for (uint32_t i = 0; i < h.n; i++)
+		ck_assert(files_reply_lines(&w, &f, 1));
+	ck_assert_int_eq(decode(&r), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_request_about_v8)
+{
+	struct files_request req = { .kind = FILES_V8_NAMES, .n = FILES_V8_MAX };
+	size_t head = offsetof(struct files_request, offsets);
+
+	ck_assert_uint_eq(files_request_len(&req), head + sizeof(req.v8));
+	ck_assert_uint_le(head + sizeof(req.v8), FILES_REQUEST_MAX);
+	req.n++;
+	ck_assert_uint_eq(files_request_len(&req), 0);
+	req.kind = FILES_V8_FACTS;
+	req.n = 0;
+	ck_assert_uint_eq(files_request_len(&req), head);
+}
+END_TEST
+
 /* ---- debug files ---- */
 
 static struct files_debug debug;
@@ -616,6 +678,9 @@ int main(void)
 	tcase_add_test(tc, variables_that_cannot_be_are_refused);
 	tcase_add_test(tc, offsets_of_functions_are_read_back);
 	tcase_add_test(tc, a_request_is_as_long_as_what_it_asks_for);
+	tcase_add_test(tc, what_v8_says_of_itself_is_read_back);
+	tcase_add_test(tc, names_of_v8_functions_are_read_back);
+	tcase_add_test(tc, a_request_about_v8);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	tcase_add_test(tc, what_a_file_says_about_its_debug_file_is_read_back);

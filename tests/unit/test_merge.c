@@ -143,6 +143,22 @@ START_TEST(the_evaluation_function_is_known_in_its_parts)
 }
 END_TEST
 
+START_TEST(what_stands_for_a_function_of_v8)
+{
+	ck_assert(merge_is_v8_stand_in("Builtins_InterpreterEntryTrampoline"));
+	ck_assert(merge_is_v8_stand_in("Builtins_InterpreterEntryTrampolineForProfiling"));
+	ck_assert(merge_is_v8_stand_in("Builtins_AddHandler"));
+	ck_assert(merge_is_v8_stand_in("Builtins_GetNamedPropertyWideHandler"));
+	ck_assert(!merge_is_v8_stand_in("Builtins_ArrayMap"));
+	ck_assert(!merge_is_v8_stand_in("Builtins_Add_Baseline"));
+	ck_assert(!merge_is_v8_stand_in("Builtins_Handlers"));
+	ck_assert(!merge_is_v8_stand_in("AddHandler"));
+	ck_assert(!merge_is_v8_stand_in("Builtins_"));
+	ck_assert(!merge_is_v8_stand_in("Handler"));
+	ck_assert(!merge_is_v8_stand_in(""));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("merge");
@@ -154,6 +170,7 @@ int main(void)
 			    sizeof(examples) / sizeof(examples[0]));
 	tcase_add_loop_test(tc, nothing_is_lost_or_turned_around, 1, 4);
 	tcase_add_test(tc, the_evaluation_function_is_known_in_its_parts);
+	tcase_add_test(tc, what_stands_for_a_function_of_v8);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
