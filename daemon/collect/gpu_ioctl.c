@@ -22,8 +22,9 @@
 
 #define MAX_DEVICES \
 	64 /* whose driver is remembered; each beyond costs a look into sysfs per call */
-#define MAX_RETRIES   64 /* threads that repeat an ioctl at a time; beyond, each one is a slice */
-#define RETRY_GAP_NS  (1 * NS_PER_MS)	/* repeated later than that, it is another one */
+#define MAX_RETRIES 64 /* threads that repeat an ioctl at a time; beyond, each one is a slice */
+/* Repeated later than that it is another one: a slice must not reach into what comes next. */
+#define RETRY_GAP_NS  50000
 #define RETRY_WAIT_NS (100 * NS_PER_MS) /* the last of them is written then */
 
 struct device {
