@@ -190,6 +190,11 @@ check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)
 check-vm: all $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
 	@tests/deps --vm
 	@tests/vm/run $(O) $(KERNELS)
+	@tests/vm/run --gpu $(O) $(KERNELS)
+
+check-vm-gpu: all $(PROGS) $(READS)	## GPU drivers in a virtual machine with one kernel, KERNELS=6.12
+	@tests/deps --vm
+	@tests/vm/run --gpu $(O) $(or $(KERNELS),6.12)
 
 # Everything but linking, for which the libraries of that architecture would be needed.
 check-arm64:				## compile all of it for arm64
@@ -274,7 +279,7 @@ help:					## this list
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
-.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-arm64 objects check-fuzz \
+.PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-vm-gpu check-arm64 objects check-fuzz \
 	bench fuzz analyze format compile_commands.json install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a trace says of GPUs against what the programs of tests/vm/prog say they did
+(DID) and what tracefs has seen (ORACLE).
+
+    gpu_check.py ioctls TRACE DID          slices in order, names, results
+    gpu_check.py same-ioctls DID ORACLE    as many calls
+    gpu_check.py oracle-jobs DID ORACLE    the scheduler ran these jobs, on these rings
+    gpu_check.py oracle-flips DID ORACLE   vblanks were delivered for these flips
+    gpu_check.py flood TRACE DID           all calls are there, or some and a loss
+
+Exits with 1 and says what differs.
+"""
+import errno
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
+from wire import fields, packets  # noqa: E402
+
+
+def differs(text):
+    raise SystemExit(text)
+
+
+def expect_equal(what, want, got):
+    if want != got:
+        differs(f"{what}: expected {want}, got {got}")
+
+
+# ---- what was done ----
+
+
+class Did:
+    """What a program printed: ioctls as (name, result), jobs as (ring, context, seqno)."""
+
+    def __init__(self, path):
+        self.ioctls, self.jobs, self.flips = [], [], []
+        self.flood = 0
+        with open(path) as f:
+            for line in f:
+                word = line.split()
+                if word[0] == "ioctl":
+                    self.ioctls.append((word[1], int(word[2])))
+                elif word[0] == "job":
+                    self.jobs.append((word[1], *map(int, word[2].split(":"))))
+                elif word[0] == "flip":
+                    self.flips.append((int(word[1]), word[2] == "late"))
+                elif word[0] == "flood":
+                    self.flood += int(word[1])
+
+
+ORACLE_LINE = re.compile(r"\s*(.*)-(\d+)\s+\[(\d+)\] \S+ +([0-9.]+): (\w+)(?:\((.*)|: (.*)| -> (.*))")
+
+
+class Oracle:
+    """Events of tracefs as (pid, ns, name, text)."""
+
+    def __init__(self, path):
+        self.events = []
+        with open(path) as f:
+            for line in f:
+                m = ORACLE_LINE.match(line)
+                if not m:
+                    differs(f"{path}: {line}")
+                ns = round(float(m[4]) * 1e9)
+                self.events.append((int(m[2]), ns, m[5], m[6] or m[7] or m[8] or "", m[1]))
+
+    def named(self, name):
+        return [e for e in self.events if e[2] == name]
+
+
+# ---- what the trace says ----
+
+
+def signed(value):
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+class Slice:
+    def __init__(self, track, begin, name, category, args, flows):
+        self.track, self.begin, self.end = track, begin, None
+        self.name, self.category, self.args, self.flows = name, category, args, flows
+
+
+class Trace:
+    def __init__(self, path):
+        self.names = {}  # (sequence, kind, iid) -> text
+        self.tracks = {}  # uuid -> (name, parent, tid)
+        self.open = {}  # track -> slices
+        self.slices = []
+        self.counters = {}  # track -> [(ns, value)]
+        with open(path, "rb") as f:
+            for packet in packets(f.read()):
+                self.packet(packet)
+        self.slices.sort(key=lambda s: s.begin)
+
+    def packet(self, packet):
+        get = dict(packet)
+        sequence = get.get(10)
+        for kind, entry in fields(get.get(12, b"")):
+            if kind in (1, 2, 3):
+                interned = dict(fields(entry))
+                self.names[sequence, kind, interned[1]] = interned[2].decode()
+        if 60 in get:
+            track = dict(fields(get[60]))
+            tid = dict(fields(track[4]))[2] if 4 in track else None
+            self.tracks[track[1]] = (track.get(2, b"").decode(), track.get(5), tid)
+        if 11 in get:
+            self.event(sequence, get[8], list(fields(get[11])))
+
+    def event(self, sequence, time, event):
+        get = dict(event)
+        track = get.get(11)
+        if get[9] == 1:
+            name = self.names.get((sequence, 2, get.get(10))) or get.get(23, b"").decode()
+            category = self.names.get((sequence, 1, get.get(3)), "-")
+            args = dict(self.arg(sequence, v) for n, v in event if n == 4)
+            flows = {v for n, v in event if n in (47, 48)}
+            slice = Slice(track, time, name, category, args, flows)
+            self.open.setdefault(track, []).append(slice)
+            self.slices.append(slice)
+        elif get[9] == 2 and self.open.get(track):
+            self.open[track].pop().end = time
+        elif get[9] == 4:
+            self.counters.setdefault(track, []).append((time, get.get(30, get.get(44))))
+
+    def arg(self, sequence, data):
+        get = dict(fields(data))
+        name = get[10].decode() if 10 in get else self.names[sequence, 3, get[1]]
+        if 6 in get:
+            return name, get[6].decode()
+        if 2 in get:
+            return name, bool(get[2])
+        return name, signed(get.get(4, get.get(3, get.get(7, 0))))
+
+    def tid(self, slice):
+        return self.tracks.get(slice.track, (None, None, None))[2]
+
+    def ioctls(self):
+        return [s for s in self.slices if s.category == "gpu" and self.tid(s)]
+
+
+# ---- ioctls ----
+
+
+def is_named(name, wanted):
+    """The name of a slice is that of the ioctl; a driver's own may be a number."""
+    if wanted == "DRM_IOCTL_FAKEGPU_SUBMIT":
+        wanted = "0x40"
+    wanted = wanted.removeprefix("DRM_IOCTL_").removeprefix("DMA_BUF_IOCTL_")
+    return re.search(rf"(^|[^A-Z0-9]){wanted}($|[^A-Za-z0-9_])", name)
+
+
+def check_ioctls(trace, did):
+    trace, did = Trace(trace), Did(did)
+    got = trace.ioctls()
+    for (name, result), slice in zip(did.ioctls, got):
+        if not is_named(slice.name, name):
+            differs(f"{name} is shown as {slice.name}")
+        error = slice.args.get("error", 0)
+        if error != (errno.errorcode[-result] if result < 0 else 0):
+            differs(f"{name}: result {result} is shown as {slice.args}")
+        if slice.end is None:
+            differs(f"{name} does not end")
+    expect_equal("number of ioctls", len(did.ioctls), len(got))
+
+
+def check_same_ioctls(did, oracle):
+    did, oracle = Did(did), Oracle(oracle)
+    # DRM, dma-buf, sync_file; not a terminal's.
+    got = [e for e in oracle.named("sys_ioctl") if re.search(r"cmd: \w{4}(64|62|3e)\w\w,", e[3])]
+    expect_equal("number of ioctls", len(did.ioctls), len(got))
+
+
+def check_flood(trace, did):
+    trace, did = Trace(trace), Did(did)
+    got = [s for s in trace.ioctls() if "GEM_CLOSE" in s.name]
+    count = sum(s.args.get("count", 1) for s in got)
+    print(f"{did.flood} made, {count} seen")
+    expect_equal("calls", did.flood, count)
+
+
+# ---- jobs ----
+
+RINGS = ("gfx", "compute", "copy")
+
+
+def oracle_jobs(oracle):
+    """(ring, id) of what the scheduler ran, in order."""
+    jobs = []
+    for _, _, name, text, _ in oracle.events:
+        if name in ("drm_run_job", "drm_sched_job_run"):
+            jobs.append(re.search(r"ring=(\w+)", text)[1])
+    return jobs
+
+
+def check_oracle_jobs(did, oracle):
+    did, oracle = Did(did), Oracle(oracle)
+    got = oracle_jobs(oracle)
+    for ring in RINGS:
+        expect_equal(f"jobs on {ring}", sum(j[0] == ring for j in did.jobs), got.count(ring))
+    done = len(oracle.named("drm_sched_process_job")) + len(oracle.named("drm_sched_job_done"))
+    expect_equal("jobs that are done", len(did.jobs), done)
+    # The scheduler's fences: context and number of the second of two are the job's.
+    signaled = set()
+    for _, _, name, text, _ in oracle.events:
+        m = re.search(r"driver=drm_sched .*context=(\d+) seqno=(\d+)", text)
+        if m and name == "dma_fence_signaled":
+            signaled.add((int(m[1]), int(m[2])))
+    for ring, context, seqno in did.jobs:
+        if (context, seqno) not in signaled:
+            differs(f"no fence {context}:{seqno} of {ring} was signaled")
+
+
+# ---- flips ----
+
+
+def check_oracle_flips(did, oracle):
+    did, oracle = Did(did), Oracle(oracle)
+    got = [e for e in oracle.named("drm_vblank_event_delivered") if "file=0000000000000000" not in e[3]]
+    got = [e for e in got if "file=(null)" not in e[3]]
+    expect_equal("vblanks that were delivered", len(did.flips), len(got))
+    for (sequence, _), event in zip(did.flips, got):
+        expect_equal("vblank", sequence, int(re.search(r"seq=(\d+)", event[3])[1]))
+    for i, (sequence, late) in enumerate(did.flips):
+        if late and i and sequence - did.flips[i - 1][0] < 3:
+            differs(f"flip {i} is not late: {did.flips[i - 1][0]}, {sequence}")
+
+
+def main():
+    command, *args = sys.argv[1:]
+    {
+        "ioctls": check_ioctls,
+        "same-ioctls": check_same_ioctls,
+        "flood": check_flood,
+        "oracle-jobs": check_oracle_jobs,
+        "oracle-flips": check_oracle_flips,
+    }[command](*args)
+
+
+main()
