@@ -8,13 +8,16 @@
     gpu_check.py oracle-jobs DID ORACLE    the scheduler ran these jobs, on these rings
     gpu_check.py oracle-flips DID ORACLE   vblanks were delivered for these flips
     gpu_check.py flood TRACE DID           all calls are there, or some and a loss
+    gpu_check.py counters TRACE DID        of one engine of fakegpu
 
 Exits with 1 and says what differs.
 """
 import errno
 import os
 import re
+import struct
 import sys
+from collections import namedtuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
 from wire import fields, packets  # noqa: E402
@@ -38,6 +41,7 @@ class Did:
     def __init__(self, path):
         self.ioctls, self.jobs, self.flips = [], [], []
         self.flood = 0
+        self.busy = {}  # engine -> ns
         with open(path) as f:
             for line in f:
                 word = line.split()
@@ -47,6 +51,8 @@ class Did:
                     self.jobs.append((word[1], *map(int, word[2].split(":"))))
                 elif word[0] == "flip":
                     self.flips.append((int(word[1]), word[2] == "late"))
+                elif word[0] == "busy":
+                    self.busy[word[1]] = int(word[2])
                 elif word[0] == "flood":
                     self.flood += int(word[1])
 
@@ -78,6 +84,9 @@ def signed(value):
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
+Track = namedtuple("Track", "name parent tid pid")
+
+
 class Slice:
     def __init__(self, track, begin, name, category, args, flows):
         self.track, self.begin, self.end = track, begin, None
@@ -106,7 +115,8 @@ class Trace:
         if 60 in get:
             track = dict(fields(get[60]))
             tid = dict(fields(track[4]))[2] if 4 in track else None
-            self.tracks[track[1]] = (track.get(2, b"").decode(), track.get(5), tid)
+            pid = dict(fields(track[3]))[1] if 3 in track else None
+            self.tracks[track[1]] = Track(track.get(2, b"").decode(), track.get(5), tid, pid)
         if 11 in get:
             self.event(sequence, get[8], list(fields(get[11])))
 
@@ -124,7 +134,8 @@ class Trace:
         elif get[9] == 2 and self.open.get(track):
             self.open[track].pop().end = time
         elif get[9] == 4:
-            self.counters.setdefault(track, []).append((time, get.get(30, get.get(44))))
+            value = get[30] if 30 in get else struct.unpack("<d", get[44].to_bytes(8, "little"))[0]
+            self.counters.setdefault(track, []).append((time, value))
 
     def arg(self, sequence, data):
         get = dict(fields(data))
@@ -136,7 +147,7 @@ class Trace:
         return name, signed(get.get(4, get.get(3, get.get(7, 0))))
 
     def tid(self, slice):
-        return self.tracks.get(slice.track, (None, None, None))[2]
+        return self.tracks[slice.track].tid if slice.track in self.tracks else None
 
     def ioctls(self):
         return [s for s in self.slices if s.category == "gpu" and self.tid(s)]
@@ -229,12 +240,46 @@ def check_oracle_flips(did, oracle):
             differs(f"flip {i} is not late: {did.flips[i - 1][0]}, {sequence}")
 
 
+# ---- counters ----
+
+
+def counters_of(trace, owned):
+    """name -> [(ns, value)] of fakegpu's devices: of processes, or of the devices."""
+    found = {}
+    for uuid, values in trace.counters.items():
+        name, group, _, _ = trace.tracks[uuid]
+        if group not in trace.tracks or not trace.tracks[group].name.startswith("GPU fakegpu fakegpu"):
+            continue
+        parent = trace.tracks.get(trace.tracks[group].parent)
+        if bool(parent and parent.pid) == owned:
+            if name in found:
+                differs(f"{name} is there twice")
+            found[name] = values
+    return found
+
+
+def check_counters(trace, did):
+    trace, did = Trace(trace), Did(did)
+    process, device = counters_of(trace, True), counters_of(trace, False)
+    expect_equal("counters of the process", ["gfx busy", "memory vram"], sorted(process))
+    expect_equal("memory", {1 << 20}, {v for _, v in process["memory vram"] if v})
+    for what in process, device:
+        values = what["gfx busy"]
+        if not any(v for _, v in values) or any(not 0 <= v <= 100 for _, v in values):
+            differs(f"gfx busy: {values}")
+        # Each is of the second before it.
+        used = sum(v / 100 * (t - before) for (before, _), (t, v) in zip(values, values[1:]))
+        if used > 2 * did.busy["gfx"]:
+            differs(f"{used} ns of {did.busy['gfx']}")
+
+
 def main():
     command, *args = sys.argv[1:]
     {
         "ioctls": check_ioctls,
         "same-ioctls": check_same_ioctls,
         "flood": check_flood,
+        "counters": check_counters,
         "oracle-jobs": check_oracle_jobs,
         "oracle-flips": check_oracle_flips,
     }[command](*args)
