@@ -26,6 +26,7 @@
 
 struct card {
 	bool present, seen, awake;
+	bool can_sleep;	     /* its driver may switch it off */
 	char path[PATH_MAX]; /* of the device's directory */
 	char driver[GPU_NAME_LEN];
 	int status_fd; /* power/runtime_status, -1: the device never sleeps */
@@ -194,19 +195,22 @@ static int open_card(const char *sys, struct card *card, const char *path)
 }
 
 /* "suspending" and "resuming" count as asleep: a look would wait for the device. */
-static bool is_awake(const struct card *card)
+static void read_status(struct card *card)
 {
 	char text[32];
 	ssize_t n;
 
+	card->awake = card->status_fd < 0;
+	card->can_sleep = false;
 	if (card->status_fd < 0)
-		return true;
+		return;
 	n = pread(card->status_fd, text, sizeof(text) - 1, 0);
 	if (n <= 0)
-		return false;
+		return;
 	text[n] = 0;
 	text[strcspn(text, "\n")] = 0;
-	return !strcmp(text, "active") || !strcmp(text, "unsupported");
+	card->can_sleep = strcmp(text, "unsupported") != 0;
+	card->awake = !card->can_sleep || !strcmp(text, "active");
 }
 
 /* The device at `path`, a new one if need be; -1: it cannot be opened, or there are too many. */
@@ -336,7 +340,7 @@ size_t gpu_cards_scan(struct gpu_cards *cards)
 			remove_card(card);
 		if (!card->present)
 			continue;
-		card->awake = is_awake(card);
+		read_status(card);
 		n++;
 	}
 	return n;
@@ -406,9 +410,8 @@ void gpu_cards_read(struct gpu_cards *cards, uint64_t now_ns, gpu_value_fn *fn, 
 
 		if (!card->present)
 			continue;
-		/* A device that cannot sleep has nothing to tell by that. */
 		awake.value = card->awake;
-		if (card->status_fd >= 0)
+		if (card->can_sleep)
 			on_value(&reading, &awake);
 		/* Opened anew by the next scan. */
 		if (card->awake && gpu_sensors_read(card->sensors, now_ns, on_value, &reading) < 0)

@@ -111,6 +111,13 @@ static int gpu_counters_session_open(void *state, const struct trace_config *con
 	return r;
 }
 
+/* Nothing is kept for a single session. */
+static void gpu_counters_session_close(void *state, unsigned slot)
+{
+	(void)state;
+	(void)slot;
+}
+
 /* One stream, on "CPU" 0, and nothing on the way that could lose a record. */
 static int gpu_counters_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
 {
@@ -130,6 +137,7 @@ const struct collector gpu_counters_collector = {
 	.stop = gpu_counters_stop,
 	.count = gpu_counters_count,
 	.session_open = gpu_counters_session_open,
+	.session_close = gpu_counters_session_close,
 	.valid = gpu_counters_valid,
 	.encoder_new = gpu_counters_encoder_new,
 	.encoder_free = gpu_counters_encoder_free,

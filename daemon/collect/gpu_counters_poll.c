@@ -3,8 +3,8 @@
  * gpu_counters_poll.c - adds up what the clients of a process use, and makes
  * records of it and of the sensors.
  *
- * A value that was there and is not any more becomes 0 once: in the UI a counter
- * that is not written any more looks like one that does not change.
+ * What was used and is not any more becomes 0 once: in the UI a counter that is not
+ * written any more looks like one that does not change.
  */
 #include "collect/gpu_counters_poll.h"
 
@@ -186,6 +186,13 @@ static void push_value(struct gpu_counters_poll *poll, const struct gpu_value *v
 		push(poll, GPU_COUNTERS_VALUES);
 }
 
+/* A device that is off does nothing; how warm it is and what it draws nobody knows. */
+static bool ends_with_0(unsigned kind)
+{
+	return kind == GPU_BUSY || kind == GPU_RESIDENT || kind == GPU_TOTAL ||
+	       kind == GPU_SENSOR_BUSY || kind == GPU_SENSOR_HZ;
+}
+
 /* Both lists are sorted: what is only in the older one has come to its end. */
 static void push_values(struct gpu_counters_poll *poll)
 {
@@ -199,7 +206,7 @@ static void push_values(struct gpu_counters_poll *poll)
 			struct gpu_value gone = *last++;
 
 			gone.value = 0;
-			if (gpu_cards_has(poll->cards, gone.card))
+			if (gpu_cards_has(poll->cards, gone.card) && ends_with_0(gone.kind))
 				push_value(poll, &gone);
 			continue;
 		}

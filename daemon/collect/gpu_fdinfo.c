@@ -236,11 +236,10 @@ int gpu_fdinfo_parse(const char *text, size_t len, struct gpu_fdinfo *ret)
 	return ret->driver[0] && has_id ? 0 : -ENODATA;
 }
 
-/* A counter may stand still or, with some drivers, go back a little. */
-static bool delta(uint64_t then, uint64_t now, uint64_t *ret)
+/* With some drivers a counter goes back a little now and then. */
+static uint64_t growth(uint64_t then, uint64_t now)
 {
-	*ret = now > then ? now - then : 0;
-	return now >= then;
+	return now > then ? now - then : 0;
 }
 
 int gpu_engine_busy(const struct gpu_engine *then, const struct gpu_engine *now, uint64_t dur_ns,
@@ -250,19 +249,17 @@ int gpu_engine_busy(const struct gpu_engine *then, const struct gpu_engine *now,
 	double share;
 
 	if (then->has_ns && now->has_ns) {
-		(void)delta(then->ns, now->ns, &used);
+		used = growth(then->ns, now->ns);
 		all = dur_ns;
 	} else if (then->has_cycles && then->has_total && now->has_cycles && now->has_total) {
-		(void)delta(then->cycles, now->cycles, &used);
-		if (!delta(then->total, now->total, &all))
+		if (now->total < then->total)
 			return -ENODATA; /* the device began anew */
-		if (!all)
-			used = 0; /* its clock stands still */
+		used = growth(then->cycles, now->cycles);
+		all = now->total - then->total;
 	} else {
 		return -ENODATA;
 	}
-	if (!all && used)
-		return -ENODATA;
+	/* A clock that stands still is that of a device that does nothing. */
 	share = all ? (double)used / ((double)all * now->capacity) : 0;
 	*ret = (int64_t)((share < 1 ? share : 1) * FULL);
 	return 0;

@@ -244,7 +244,7 @@ def check_oracle_flips(did, oracle):
 
 
 def counters_of(trace, owned):
-    """name -> [(ns, value)] of fakegpu's devices: of processes, or of the devices."""
+    """name -> [(ns, value)] of a fakegpu: of a process, or of the device."""
     found = {}
     for uuid, values in trace.counters.items():
         name, group, _, _ = trace.tracks[uuid]
