@@ -5,6 +5,9 @@
 
     gpu_check.py ioctls TRACE DID          slices in order, names, results
     gpu_check.py same-ioctls DID ORACLE    as many calls
+    gpu_check.py jobs TRACE DID            each job on its ring, in order, from its ioctl
+    gpu_check.py two-gpus TRACE DID DID    each on a device of its own
+    gpu_check.py frames TRACE DID          each flip, and which were late
     gpu_check.py oracle-jobs DID ORACLE    the scheduler ran these jobs, on these rings
     gpu_check.py oracle-flips DID ORACLE   vblanks were delivered for these flips
     gpu_check.py flood TRACE DID           all calls are there, or some and a loss
@@ -20,7 +23,7 @@ import sys
 from collections import namedtuple
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../integration"))
-from wire import fields, packets  # noqa: E402
+from wire import fields, packed, packets  # noqa: E402
 
 
 def differs(text):
@@ -88,9 +91,14 @@ Track = namedtuple("Track", "name parent tid pid")
 
 
 class Slice:
-    def __init__(self, track, begin, name, category, args, flows):
+    def __init__(self, track, begin, name, category, args, submits):
         self.track, self.begin, self.end = track, begin, None
-        self.name, self.category, self.args, self.flows = name, category, args, flows
+        self.name, self.category, self.args = name, category, args
+        self.submits = submits  # ids of jobs
+
+
+# Where a GPU has worked on a job; `fence` is "CONTEXT:SEQNO".
+Job = namedtuple("Job", "id begin end gpu ring fence")
 
 
 class Trace:
@@ -100,16 +108,18 @@ class Trace:
         self.open = {}  # track -> slices
         self.slices = []
         self.counters = {}  # track -> [(ns, value)]
+        self.gpus, self.jobs = [], []
         with open(path, "rb") as f:
             for packet in packets(f.read()):
                 self.packet(packet)
         self.slices.sort(key=lambda s: s.begin)
+        self.jobs.sort(key=lambda j: j.begin)
 
     def packet(self, packet):
         get = dict(packet)
         sequence = get.get(10)
         for kind, entry in fields(get.get(12, b"")):
-            if kind in (1, 2, 3):
+            if kind in (1, 2, 3, 24):
                 interned = dict(fields(entry))
                 self.names[sequence, kind, interned[1]] = interned[2].decode()
         if 60 in get:
@@ -117,6 +127,10 @@ class Trace:
             tid = dict(fields(track[4]))[2] if 4 in track else None
             pid = dict(fields(track[3]))[1] if 3 in track else None
             self.tracks[track[1]] = Track(track.get(2, b"").decode(), track.get(5), tid, pid)
+        if 128 in get:
+            self.gpus = [dict(fields(gpu))[1].decode() for _, gpu in fields(get[128])]
+        if 53 in get:
+            self.job(sequence, get[8], list(fields(get[53])))
         if 11 in get:
             self.event(sequence, get[8], list(fields(get[11])))
 
@@ -127,8 +141,11 @@ class Trace:
             name = self.names.get((sequence, 2, get.get(10))) or get.get(23, b"").decode()
             category = self.names.get((sequence, 1, get.get(3)), "-")
             args = dict(self.arg(sequence, v) for n, v in event if n == 4)
-            flows = {v for n, v in event if n in (47, 48)}
-            slice = Slice(track, time, name, category, args, flows)
+            submits = []
+            for number, value in fields(get.get(3000, b"")):
+                if number == 1:
+                    submits += packed(value) if isinstance(value, bytes) else [value]
+            slice = Slice(track, time, name, category, args, submits)
             self.open.setdefault(track, []).append(slice)
             self.slices.append(slice)
         elif get[9] == 2 and self.open.get(track):
@@ -136,6 +153,14 @@ class Trace:
         elif get[9] == 4:
             value = get[30] if 30 in get else struct.unpack("<d", get[44].to_bytes(8, "little"))[0]
             self.counters.setdefault(track, []).append((time, value))
+
+    def job(self, sequence, time, event):
+        get = dict(event)
+        extra = [dict(fields(v)) for n, v in event if n == 6]
+        extra = {e[1].decode(): e[2].decode() for e in extra}
+        ring = self.names[sequence, 24, get[13]]
+        gpu = self.gpus[get.get(11, 0)]
+        self.jobs.append(Job(get[1], time, time + get[2], gpu, ring, extra["fence"]))
 
     def arg(self, sequence, data):
         get = dict(fields(data))
@@ -164,18 +189,41 @@ def is_named(name, wanted):
     return re.search(rf"(^|[^A-Z0-9]){wanted}($|[^A-Za-z0-9_])", name)
 
 
+# Quick ones that succeed are only counted, with the thread's next slice.
+QUERIES = {
+    "DRM_IOCTL_VERSION",
+    "DRM_IOCTL_MODE_GETRESOURCES",
+    "DRM_IOCTL_MODE_GETCONNECTOR",
+    "DRM_IOCTL_VIRTGPU_GETPARAM",
+}
+
+
+def check_ioctl(slice, name, result):
+    error = slice.args.get("error", 0)
+    if error != (errno.errorcode[-result] if result < 0 else 0):
+        differs(f"{name}: result {result} is shown as {slice.args}")
+    if slice.end is None:
+        differs(f"{name} does not end")
+
+
 def check_ioctls(trace, did):
     trace, did = Trace(trace), Did(did)
-    got = trace.ioctls()
-    for (name, result), slice in zip(did.ioctls, got):
-        if not is_named(slice.name, name):
-            differs(f"{name} is shown as {slice.name}")
-        error = slice.args.get("error", 0)
-        if error != (errno.errorcode[-result] if result < 0 else 0):
-            differs(f"{name}: result {result} is shown as {slice.args}")
-        if slice.end is None:
-            differs(f"{name} does not end")
-    expect_equal("number of ioctls", len(did.ioctls), len(got))
+    slices = iter(trace.ioctls())
+    slice = next(slices, None)
+    skipped = 0
+    for name, result in did.ioctls:
+        if slice and is_named(slice.name, name):
+            check_ioctl(slice, name, result)
+            if slice.args.get("queries_before", 0) != skipped:
+                differs(f"{name}: {skipped} calls before it are not shown, and not counted")
+            skipped = 0
+            slice = next(slices, None)
+        elif name in QUERIES and result >= 0:
+            skipped += 1
+        else:
+            differs(f"{name} is shown as {slice.name if slice else 'nothing'}")
+    if slice:
+        differs(f"{slice.name} is more than there was")
 
 
 def check_same_ioctls(did, oracle):
@@ -196,6 +244,45 @@ def check_flood(trace, did):
 # ---- jobs ----
 
 RINGS = ("gfx", "compute", "copy")
+
+
+LEAST_NS = {"gfx": 4000000, "compute": 2000000, "copy": 1000000}  # of `gputest jobs`
+
+
+def check_jobs(trace, did):
+    trace, did = Trace(trace), Did(did)
+    submits = [s for s in trace.ioctls() if is_named(s.name, "DRM_IOCTL_FAKEGPU_SUBMIT")]
+    submits = [s for s in submits if "error" not in s.args]
+    expect_equal("ioctls that submit", len(did.jobs), len(submits))
+    expect_equal("jobs", len(did.jobs), len(trace.jobs))
+    before = None
+    for (ring, context, seqno), submit in zip(did.jobs, submits):
+        fence = f"{context}:{seqno}"
+        found = [j for j in trace.jobs if j.fence == fence]
+        expect_equal(f"jobs {fence}", 1, len(found))
+        job = found[0]
+        expect_equal(f"the ring of {fence}", ring, job.ring)
+        expect_equal(f"what the ioctl of {fence} leads to", [job.id], submit.submits)
+        if job.end - job.begin < LEAST_NS[ring]:
+            differs(f"{fence} on {ring} took only {job.end - job.begin} ns")
+        if submit.begin > job.begin:
+            differs(f"{fence} on {ring} began before its ioctl")
+        # The second waits for the first, the third for the second, we for the third.
+        if before and before.end > job.begin:
+            differs(f"{fence} on {ring} began before {before.fence} was done")
+        before = job
+
+
+def check_two_gpus(trace, *dids):
+    trace, gpus = Trace(trace), []
+    for did in map(Did, dids):
+        fences = {f"{context}:{seqno}" for _, context, seqno in did.jobs}
+        jobs = [j for j in trace.jobs if j.fence in fences]
+        for ring in RINGS:
+            expect_equal(f"jobs on {ring}", len(did.jobs) // 3, sum(j.ring == ring for j in jobs))
+        gpus.append({j.gpu for j in jobs})
+    if any(len(g) != 1 for g in gpus) or gpus[0] == gpus[1]:
+        differs(f"jobs of two devices are on {gpus}")
 
 
 def oracle_jobs(oracle):
@@ -273,6 +360,20 @@ def check_counters(trace, did):
             differs(f"{used} ns of {did.busy['gfx']}")
 
 
+def check_frames(trace, did):
+    trace, did = Trace(trace), Did(did)
+    frames = [s for s in trace.slices if s.category == "frame" and s.name.startswith("frame")]
+    if abs(len(frames) - len(did.flips)) > 1:
+        differs(f"{len(did.flips)} flips, {len(frames)} frames")
+    by_seq = {f.args.get("seq"): f for f in frames}
+    for sequence, late in did.flips:
+        if not late:
+            continue
+        frame = by_seq.get(sequence)
+        if not frame or frame.name != "frame late":
+            differs(f"flip {sequence} is late, but shown as {frame.name if frame else 'nothing'}")
+
+
 def main():
     command, *args = sys.argv[1:]
     {
@@ -280,6 +381,9 @@ def main():
         "same-ioctls": check_same_ioctls,
         "flood": check_flood,
         "counters": check_counters,
+        "jobs": check_jobs,
+        "two-gpus": check_two_gpus,
+        "frames": check_frames,
         "oracle-jobs": check_oracle_jobs,
         "oracle-flips": check_oracle_flips,
     }[command](*args)
