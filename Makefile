@@ -187,10 +187,11 @@ check-all: all $(UNIT) $(PROGS) $(STACKS) $(GPU_STUBS) $(READS) fuzz
 check-unit-root: all $(UNIT) $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)
 	@tests/run --unit --integration $(O)
 
-check-vm: all $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
+check-vm: all $(O)/systemd/tracer.service $(PROGS) $(STACKS) $(GPU_STUBS) $(READS)	## the kernels 6.1 and 6.12 of Debian, each in a virtual machine
 	@tests/deps --vm
 	@tests/vm/run $(O) $(KERNELS)
 	@tests/vm/run --gpu $(O) $(KERNELS)
+	@tests/vm/run --service $(O) $(KERNELS)
 
 check-vm-gpu: all $(PROGS) $(READS)	## GPU drivers in a virtual machine with one kernel, KERNELS=6.12
 	@tests/deps --vm

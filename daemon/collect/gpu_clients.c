@@ -24,7 +24,7 @@
 #define MAX_KNOWN     65536 /* as counters_processes.c */
 #define MAX_CLIENTS   1024
 #define MAX_FDS	      4096 /* of a process, the lowest: 5 ms. GPUs are opened early */
-#define MIN_SURVEYED  4	   /* per poll, however slow: the round must come to an end */
+#define MIN_SURVEYED  32   /* per poll, however slow: the round must come to an end */
 #define FIRST_BUDGETS 16   /* the first poll may take longer: a trace starts with it */
 #define FDINFO_LEN    8192 /* 3 KB with all that is documented */
 
@@ -108,7 +108,14 @@ int gpu_clients_add(struct gpu_clients *gc, uint32_t tgid)
 	}
 	if (hash_set_u64(gc->known, tgid, gc) < 0)
 		return -ENOMEM;
-	gc->tgids[gc->n_tgids++] = tgid;
+	/* It comes next: programs open their GPU when they begin. */
+	if (gc->next < gc->n_tgids) {
+		gc->tgids[gc->n_tgids] = gc->tgids[gc->next];
+		gc->tgids[gc->next] = tgid;
+	} else {
+		gc->tgids[gc->n_tgids] = tgid;
+	}
+	gc->n_tgids++;
 	return 0;
 }
 

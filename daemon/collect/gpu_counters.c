@@ -21,7 +21,7 @@
 #include "process/process_table.h"
 
 #define FIRST_POLL_NS (10 * NS_PER_MS) /* a session begins with a value of everything */
-#define BUDGET_NS     (2 * NS_PER_MS)  /* of the survey: 0.2 % of one CPU */
+#define BUDGET_NS     (4 * NS_PER_MS)  /* of the survey: 0.4 % of one CPU, if there is a GPU */
 
 struct gpu_counters {
 	struct collector_env env;

@@ -193,6 +193,20 @@ static bool ends_with_0(unsigned kind)
 	       kind == GPU_SENSOR_BUSY || kind == GPU_SENSOR_HZ;
 }
 
+/*
+ * Is there still somebody to whom it can end? Of a process that is over nothing is said
+ * after its end; that it is there now says that it was there at the time of this poll.
+ */
+static bool has_owner(const struct gpu_counters_poll *poll, const struct gpu_value *v)
+{
+	char path[16];
+
+	if (!gpu_cards_has(poll->cards, v->card))
+		return false;
+	snprintf(path, sizeof(path), "%u", v->tgid);
+	return !v->tgid || faccessat(poll->proc_fd, path, F_OK, 0) == 0;
+}
+
 /* Both lists are sorted: what is only in the older one has come to its end. */
 static void push_values(struct gpu_counters_poll *poll)
 {
@@ -206,7 +220,7 @@ static void push_values(struct gpu_counters_poll *poll)
 			struct gpu_value gone = *last++;
 
 			gone.value = 0;
-			if (gpu_cards_has(poll->cards, gone.card) && ends_with_0(gone.kind))
+			if (ends_with_0(gone.kind) && has_owner(poll, &gone))
 				push_value(poll, &gone);
 			continue;
 		}

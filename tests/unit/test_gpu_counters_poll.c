@@ -432,6 +432,19 @@ START_TEST(what_has_ended_becomes_0_once)
 }
 END_TEST
 
+START_TEST(of_a_process_that_is_over_nothing_is_said)
+{
+	put_amd();
+	put_amd_client(10, 3, 1, 0, 100);
+	gpu_counters_poll_process(poller, 10);
+	look();
+	put_client(10, 3, "/tmp/x", ""); /* that of one that is over can be read no more */
+	remove_path("proc/10");
+	look();
+	ck_assert_ptr_null(find(10, GPU_RESIDENT, "vram"));
+}
+END_TEST
+
 START_TEST(a_device_may_come_and_go)
 {
 	look();
@@ -504,6 +517,29 @@ START_TEST(the_survey_goes_round_however_small_its_budget)
 }
 END_TEST
 
+START_TEST(who_is_new_is_looked_at_first)
+{
+	put_amd();
+	for (unsigned pid = 1000; pid < 2000; pid++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "proc/%u/fd/0", pid);
+		put_link(name, "/dev/null");
+		gpu_counters_poll_process(poller, pid);
+	}
+	for (unsigned pid = 10; pid < 15; pid++) {
+		now_ns += SECOND;
+		gpu_counters_poll_run(poller, now_ns, 0, take, NULL);
+		put_amd_client(pid, 3, pid, 0, 100);
+		gpu_counters_poll_process(poller, pid);
+		n_cards = n_values = 0;
+		now_ns += SECOND;
+		gpu_counters_poll_run(poller, now_ns, 0, take, NULL);
+		ck_assert_int_eq(value(pid, GPU_RESIDENT, "vram"), 100 << 10);
+	}
+}
+END_TEST
+
 START_TEST(a_record_that_lies_about_itself_is_not_valid)
 {
 	static struct gpu_counters_record rec;
@@ -555,10 +591,12 @@ int main(void)
 	tcase_add_test(tc, a_client_that_is_shared_counts_once);
 	tcase_add_test(tc, equal_ids_on_two_devices_are_two_clients);
 	tcase_add_test(tc, what_has_ended_becomes_0_once);
+	tcase_add_test(tc, of_a_process_that_is_over_nothing_is_said);
 	tcase_add_test(tc, a_device_may_come_and_go);
 	tcase_add_test(tc, a_broken_sensor_costs_only_itself);
 	tcase_add_test(tc, many_values_go_out_in_several_records);
 	tcase_add_test(tc, the_survey_goes_round_however_small_its_budget);
+	tcase_add_test(tc, who_is_new_is_looked_at_first);
 	tcase_add_test(tc, a_record_that_lies_about_itself_is_not_valid);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
