@@ -394,8 +394,9 @@ START_TEST(a_client_that_is_shared_counts_once)
 	gpu_counters_poll_process(poller, 10);
 	gpu_counters_poll_process(poller, 20);
 	look();
-	ck_assert_int_eq(value(10, GPU_RESIDENT, "vram"), 100 << 10);
-	ck_assert_ptr_null(find(20, GPU_RESIDENT, "vram"));
+	/* For the one that was looked at first. */
+	ck_assert_int_eq(value(20, GPU_RESIDENT, "vram"), 100 << 10);
+	ck_assert_ptr_null(find(10, GPU_RESIDENT, "vram"));
 }
 END_TEST
 
@@ -520,7 +521,7 @@ END_TEST
 START_TEST(who_is_new_is_looked_at_first)
 {
 	put_amd();
-	for (unsigned pid = 1000; pid < 2000; pid++) {
+	for (unsigned pid = 1000; pid < 1200; pid++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "proc/%u/fd/0", pid);
