@@ -192,6 +192,8 @@ check-vm: all $(O)/systemd/tracer.service $(PROGS) $(STACKS) $(GPU_STUBS) $(READ
 	@tests/vm/run $(O) $(KERNELS)
 	@tests/vm/run --gpu $(O) $(KERNELS)
 	@tests/vm/run --service $(O) $(KERNELS)
+	@tests/deps --virgl
+	@tests/vm/run --virgl $(O) $(KERNELS)
 
 check-vm-gpu: all $(PROGS) $(READS)	## GPU drivers in a virtual machine with one kernel, KERNELS=6.12
 	@tests/deps --vm

@@ -10,6 +10,7 @@
     gpu_check.py frames TRACE DID          each flip, and which were late
     gpu_check.py oracle-jobs DID ORACLE    the scheduler ran these jobs, on these rings
     gpu_check.py oracle-flips DID ORACLE   vblanks were delivered for these flips
+    gpu_check.py virgl TRACE ORACLE        EXECBUFFER of virtio_gpu, called by Mesa
     gpu_check.py flood TRACE DID           all calls are there, or some and a loss
     gpu_check.py counters TRACE DID        of one engine of fakegpu
 
@@ -91,8 +92,9 @@ Track = namedtuple("Track", "name parent tid pid")
 
 
 class Slice:
-    def __init__(self, track, begin, name, category, args, submits):
+    def __init__(self, track, begin, name, category, args, submits, stack):
         self.track, self.begin, self.end = track, begin, None
+        self.stack = stack  # has one
         self.name, self.category, self.args = name, category, args
         self.submits = submits  # ids of jobs
 
@@ -120,9 +122,9 @@ class Trace:
         get = dict(packet)
         sequence = get.get(10)
         for kind, entry in fields(get.get(12, b"")):
-            if kind in (1, 2, 3, 24):
+            if kind in (1, 2, 3, 17, 24):
                 interned = dict(fields(entry))
-                self.names[sequence, kind, interned[1]] = interned[2].decode()
+                self.names[sequence, kind, interned[1]] = interned[2].decode(errors="replace")
         if 60 in get:
             track = dict(fields(get[60]))
             tid = dict(fields(track[4]))[2] if 4 in track else None
@@ -149,7 +151,7 @@ class Trace:
             for number, value in fields(get.get(3000, b"")):
                 if number == 1:
                     submits += packed(value) if isinstance(value, bytes) else [value]
-            slice = Slice(track, time, name, category, args, submits)
+            slice = Slice(track, time, name, category, args, submits, bool(get.get(56)))
             self.open.setdefault(track, []).append(slice)
             self.slices.append(slice)
         elif get[9] == 2 and self.open.get(track):
@@ -247,6 +249,23 @@ def check_flood(trace, did):
     # is what `tracectl check` looks at.
     if not did.flood - lost <= seen <= did.flood:
         differs("the sum is another one")
+
+
+def check_virgl(trace, oracle):
+    trace, oracle = Trace(trace), Oracle(oracle)
+    for number, name in (0x42, "VIRTGPU_EXECBUFFER"), (0xB0, "MODE_PAGE_FLIP"), (0xBC, "MODE_ATOMIC"):
+        did = [e for e in oracle.named("sys_ioctl") if re.search(rf"cmd: \w{{4}}64{number:02x},", e[3])]
+        got = [s for s in trace.ioctls() if re.search(rf"\b(DRM_IOCTL_)?{name}$", s.name)]
+        expect_equal(name, len(did), len(got))
+        if number == 0x42:
+            submits = got
+    if not submits or not all(s.args.get("size", 0) > 0 for s in submits):
+        differs(f"EXECBUFFER: {[s.args for s in submits]}")
+    if not all(s.stack for s in submits):
+        differs("EXECBUFFER without a stack")
+    paths = {name for (_, kind, _), name in trace.names.items() if kind == 17}
+    if not any("virtio_gpu_dri" in path for path in paths):
+        differs(f"no stack leads through Mesa: {sorted(paths)}")
 
 
 # ---- jobs ----
@@ -389,6 +408,7 @@ def main():
         "same-ioctls": check_same_ioctls,
         "flood": check_flood,
         "counters": check_counters,
+        "virgl": check_virgl,
         "jobs": check_jobs,
         "two-gpus": check_two_gpus,
         "frames": check_frames,
