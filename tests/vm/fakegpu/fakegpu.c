@@ -150,7 +150,8 @@ static struct dma_fence *job_run(struct drm_sched_job *base)
 	idle = list_empty(&ring->jobs);
 	list_add_tail(&fence->link, &ring->jobs);
 	if (idle)
-		hrtimer_start(&ring->timer, ns_to_ktime(fence->duration_us * (u64)NSEC_PER_USEC), HRTIMER_MODE_REL);
+		hrtimer_start(&ring->timer, ns_to_ktime(fence->duration_us * (u64)NSEC_PER_USEC),
+			      HRTIMER_MODE_REL);
 	spin_unlock_irqrestore(&ring->lock, flags);
 	return &fence->base;
 }
@@ -212,7 +213,8 @@ static int job_init(struct fake_job *job, struct drm_file *file, u32 ring)
 #endif
 				  file
 #ifdef HAVE_CLIENT_ID
-				  , file->client_id
+				  ,
+				  file->client_id
 #endif
 	);
 }

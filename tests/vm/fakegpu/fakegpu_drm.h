@@ -12,12 +12,12 @@ enum fakegpu_ring { FAKEGPU_GFX, FAKEGPU_COMPUTE, FAKEGPU_COPY, FAKEGPU_N_RINGS 
 #define DRM_FAKEGPU_SUBMIT 0x00
 
 struct drm_fakegpu_submit {
-	__u32 ring;	    /* enum fakegpu_ring */
-	__u32 duration_us;  /* how long the ring works on it; not 0 */
-	__u32 in_syncobj;   /* the job waits for its fence; 0: for none */
-	__u32 out_syncobj;  /* gets the job's fence; 0: none does */
-	__u64 fence_ctx;    /* out: the job's fence as the scheduler's events name it */
-	__u64 fence_seqno;  /* out */
+	__u32 ring;	   /* enum fakegpu_ring */
+	__u32 duration_us; /* how long the ring works on it; not 0 */
+	__u32 in_syncobj;  /* the job waits for its fence; 0: for none */
+	__u32 out_syncobj; /* gets the job's fence; 0: none does */
+	__u64 fence_ctx;   /* out: the job's fence as the scheduler's events name it */
+	__u64 fence_seqno; /* out */
 };
 
 #define DRM_IOCTL_FAKEGPU_SUBMIT \

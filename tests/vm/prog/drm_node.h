@@ -47,7 +47,8 @@ static inline int open_driver(const char *driver, int render, int skip)
 		fd = open(path, O_RDWR | O_CLOEXEC);
 		if (fd < 0)
 			continue;
-		if (call(fd, DRM_IOCTL_VERSION, &version) == 0 && !strcmp(name, driver) && !skip--) {
+		if (call(fd, DRM_IOCTL_VERSION, &version) == 0 && !strcmp(name, driver) &&
+		    !skip--) {
 			printf("node %s %s\n", driver, path);
 			return fd;
 		}

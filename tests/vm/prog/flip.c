@@ -58,9 +58,9 @@ static void find_screen(struct screen *s)
 
 static uint32_t new_fb(const struct screen *s)
 {
-	struct drm_mode_create_dumb dumb = {
-		.width = s->mode.hdisplay, .height = s->mode.vdisplay, .bpp = 32
-	};
+	struct drm_mode_create_dumb dumb = { .width = s->mode.hdisplay,
+					     .height = s->mode.vdisplay,
+					     .bpp = 32 };
 	struct drm_mode_fb_cmd fb = {
 		.width = s->mode.hdisplay, .height = s->mode.vdisplay, .bpp = 32, .depth = 24
 	};
