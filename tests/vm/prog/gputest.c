@@ -8,7 +8,7 @@
  *	gputest fences              fences between drivers: sync_file, vgem, dma-buf
  *	gputest virtio              virtio_gpu without 3D
  *	gputest flood N             N calls as fast as they can be made
- *	gputest busy RING MS SECONDS    jobs of MS one after the other
+ *	gputest busy RING MS SECONDS    jobs of MS one after the other, or until SIGTERM
  *
  * Prints what it did: "ioctl NAME RESULT" for each call but those of a flood, "job RING
  * CONTEXT:SEQNO" with the fence of each job, "wait CONTEXT:SEQNO" and "busy ENGINE NS",
@@ -17,6 +17,7 @@
 #include "drm_node.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -201,6 +202,14 @@ static void flood(int n)
 	close(fd);
 }
 
+static volatile sig_atomic_t over;
+
+static void on_term(int sig)
+{
+	(void)sig;
+	over = 1;
+}
+
 static void busy(const char *name, int ms, int seconds)
 {
 	int64_t end = now_ns() + seconds * 1000000000ll;
@@ -209,7 +218,9 @@ static void busy(const char *name, int ms, int seconds)
 
 	while (ring < FAKEGPU_N_RINGS - 1 && strcmp(name, rings[ring]) != 0)
 		ring++;
-	while (now_ns() < end) {
+	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = on_term, .sa_flags = SA_RESTART },
+		  NULL);
+	while (!over && now_ns() < end) {
 		submit(fd, ring, ms * 1000, 0, s);
 		wait_syncobj(fd, s);
 	}
