@@ -6,6 +6,7 @@
 #   record NAME PROGRAM...    records it with tracefs as a witness
 #   verify COMMAND ARGS...    gpu_check.py
 #   trace_is_good FILE        tracectl check
+#   unload MODULE...
 #   check_gpu WHAT COMMAND... check, if there is the source gpu
 
 TRACEFS=/sys/kernel/tracing
@@ -20,6 +21,14 @@ has_source() {
 
 verify() { # COMMAND ARGS...
 	python3 tests/vm/gpu_check.py "$@"
+}
+
+# As soon as nobody uses them.
+unload() { # MODULE...
+	local module
+	for module in "$@"; do
+		wait_for 30 rmmod "$module" || return 1
+	done
 }
 
 # All rules but one: a machine that stands still for a while misses its snapshots.
