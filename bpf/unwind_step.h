@@ -347,6 +347,8 @@ static __always_inline int unwind_saved(struct unwind_walk *w, const struct unwi
 	if (rule->ra == UNWIND_REG_CFA_OFF || rule->ra == UNWIND_REG_DEREF_FP) {
 		__u64 base = rule->ra == UNWIND_REG_CFA_OFF ? cfa : fp;
 
+		if (rule->ra == UNWIND_REG_DEREF_FP)
+			unwind_on_fp(w, fp);
 		if (unwind_read(w, ret_ra, sizeof(*ret_ra), base + rule->ra_off))
 			return UNWIND_READ_STACK;
 	} else {

@@ -193,7 +193,7 @@ static size_t name_of(struct slice *s, const struct hotspot_blob *b, const char 
 	if (hotspot_is_method(blob_name))
 		return hotspot_method_name(&s->r->layout, s->m, b->method, name);
 	if (strcmp(blob_name, "Interpreter") == 0)
-		blob_name = "[interpreted]";
+		blob_name = HOTSPOT_INTERPRETED;
 	return (size_t)(stpncpy(name, blob_name, HOTSPOT_NAME_MAX - 1) - name);
 }
 

@@ -79,6 +79,8 @@ static bool takes_place(const struct location *loc, const struct location *nativ
 {
 	if (!loc->ready || !loc->has_symbol || !native->ready)
 		return false;
+	if (native->kind == LOCATION_JIT && native->has_symbol) /* or HotSpot's interpreter: */
+		return merge_is_jvm_stand_in(native->function);
 	if (native->has_symbol) /* generated code that a perf map names keeps that name */
 		return native->kind == LOCATION_NATIVE && merge_is_v8_stand_in(native->function);
 	return module_may_be_generated(native->module) || v8_procs_may_be(native->module->path);

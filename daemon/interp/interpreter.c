@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "frames.h"
+#include "jvm_procs.h"
 #include "process/process_table_update.h"
 #include "python.h"
 #include "python_codes.h"
@@ -68,7 +69,9 @@ struct interpreter {
 	/* Of the maps before, from which the next ones go on. */
 	struct python_state state;
 	struct frames_state frames_state;
+	struct process_table *processes;
 	struct v8_procs *v8_procs;
+	struct jvm_procs *jvm_procs;
 	struct v8_functions *v8;
 	struct ring_buffer *frames_ring;
 	uint64_t n_unnamed;
@@ -129,17 +132,34 @@ static void on_forgotten(void *ctx, uint32_t tgid, uint64_t address)
 	(void)bpf_map_delete_elem(in->maps[MAP_CODES], &key);
 }
 
-static void tell_rule(void *ctx, uint32_t tgid, const struct v8_proc *proc)
+/* NULL: there is none any more. */
+static void tell_rule(struct interpreter *in, uint32_t tgid, const struct frames_rule *rule)
 {
-	struct interpreter *in = ctx;
-
-	if (in->n_users && proc) {
-		if (bpf_map_update_elem(in->maps[MAP_FRAMES_RULES], &tgid, proc->rule, BPF_ANY) < 0)
-			log_debug("v8: process %u: %s", tgid, strerror(errno));
+	if (in->n_users && rule) {
+		if (bpf_map_update_elem(in->maps[MAP_FRAMES_RULES], &tgid, rule, BPF_ANY) < 0)
+			log_debug("frames: process %u: %s", tgid, strerror(errno));
 	} else if (in->n_users) {
 		(void)bpf_map_delete_elem(in->maps[MAP_FRAMES_RULES], &tgid);
 		v8_functions_emptied(in->v8, tgid);
 	}
+}
+
+static void tell_v8_rule(void *ctx, uint32_t tgid, const struct v8_proc *proc)
+{
+	tell_rule(ctx, tgid, proc ? proc->rule : NULL);
+}
+
+static void tell_jvm_rule(void *ctx, uint32_t tgid, const struct frames_rule *rule)
+{
+	tell_rule(ctx, tgid, rule);
+}
+
+static uint64_t jvm_symbols(void *ctx, uint32_t tgid, uint64_t *ret)
+{
+	struct interpreter *in = ctx;
+	uint64_t id = jvm_procs_id(in->jvm_procs, tgid);
+
+	return id && process_table_jvm(in->processes, tgid, ret) == 0 ? id : 0;
 }
 
 static void on_forgotten_object(void *ctx, uint32_t tgid, uint64_t address)
@@ -159,6 +179,7 @@ static void on_mapped(void *ctx, uint32_t tgid, const struct mapping *mapping)
 
 	python_procs_mapped(in->procs, tgid, mapping);
 	v8_procs_mapped(in->v8_procs, tgid, mapping);
+	jvm_procs_mapped(in->jvm_procs, tgid, mapping);
 }
 
 static void on_forked(void *ctx, uint32_t child, uint32_t parent)
@@ -167,6 +188,7 @@ static void on_forked(void *ctx, uint32_t child, uint32_t parent)
 
 	python_procs_forked(in->procs, child, parent);
 	v8_procs_forked(in->v8_procs, child, parent);
+	jvm_procs_forked(in->jvm_procs, child, parent);
 }
 
 static void on_emptied(void *ctx, uint32_t tgid)
@@ -175,6 +197,7 @@ static void on_emptied(void *ctx, uint32_t tgid)
 
 	python_procs_emptied(in->procs, tgid);
 	v8_procs_emptied(in->v8_procs, tgid);
+	jvm_procs_emptied(in->jvm_procs, tgid);
 }
 
 static const struct maps_observer observer = {
@@ -189,6 +212,7 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 	struct interpreter *in = calloc(1, sizeof(*in));
 	struct v8_functions_config v8 = { .sym = sym,
 					  .proc_fd = process_table_proc_fd(processes),
+					  .jvm = jvm_symbols,
 					  .forget = on_forgotten_object };
 	int r;
 
@@ -196,11 +220,14 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 		return -ENOMEM;
 	v8.ctx = in;
 	in->sym = sym;
+	in->processes = processes;
 	for (int i = 0; i < N_MAPS; i++)
 		in->maps[i] = -1;
 	r = python_procs_new(sym, &listener, in, &in->procs);
 	if (r == 0)
-		r = v8_procs_new(sym, tell_rule, in, &in->v8_procs);
+		r = v8_procs_new(sym, tell_v8_rule, in, &in->v8_procs);
+	if (r == 0)
+		r = jvm_procs_new(tell_jvm_rule, in, &in->jvm_procs);
 	v8.procs = in->v8_procs;
 	if (r == 0)
 		r = v8_functions_new(&v8, &in->v8);
@@ -269,6 +296,7 @@ void interpreter_free(struct interpreter *in)
 	python_procs_free(in->procs);
 	v8_functions_free(in->v8);
 	v8_procs_free(in->v8_procs);
+	jvm_procs_free(in->jvm_procs);
 	free(in);
 }
 
@@ -336,6 +364,7 @@ int interpreter_use(struct interpreter *in, struct bpf_object *obj)
 	if (in->n_users++ == 0) {
 		python_procs_tell_all(in->procs);
 		v8_procs_tell_all(in->v8_procs);
+		jvm_procs_tell_all(in->jvm_procs);
 	}
 	return 0;
 }

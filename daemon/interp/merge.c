@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "hotspot/hotspot_names.h"
 #include "python.h"
 
 #define EVALUATION "_PyEval_EvalFrameDefault"
@@ -28,6 +29,11 @@ bool merge_is_v8_stand_in(const char *function)
 	return strncmp(function + sizeof(prefix) - 1, entry, sizeof(entry) - 1) == 0 ||
 	       (len >= sizeof(prefix) + sizeof(suffix) - 2 &&
 		strcmp(function + len - (sizeof(suffix) - 1), suffix) == 0);
+}
+
+bool merge_is_jvm_stand_in(const char *function)
+{
+	return strcmp(function, HOTSPOT_INTERPRETED) == 0;
 }
 
 /* A cursor over the words, from the outermost to the innermost. */

@@ -24,6 +24,9 @@ bool merge_is_evaluation(const char *function);
  */
 bool merge_is_v8_stand_in(const char *function);
 
+/* Likewise of HotSpot's interpreter, as the daemon calls it. */
+bool merge_is_jvm_stand_in(const char *function);
+
 struct merge_input {
 	const bool *is_evaluation; /* of each native frame, outermost first */
 	size_t n_native;

@@ -210,7 +210,8 @@ int v8_functions_add(struct v8_functions *vf, const void *record, size_t len)
 
 /* ---- questions ---- */
 
-static void take_name(struct v8_functions *vf, struct function *f, const struct source_frame *frame)
+static void take_name(struct v8_functions *vf, struct function *f, const struct source_frame *frame,
+		      bool is_jvm)
 {
 	const struct jit_name name = { .function = frame->function,
 				       .function_len = (uint32_t)frame->function_len,
@@ -223,7 +224,9 @@ static void take_name(struct v8_functions *vf, struct function *f, const struct 
 		settle(vf, f, NAMELESS, NULL);
 		return;
 	}
-	if (v8_functions_nameless(vf))
+	if (is_jvm) /* as those that are compiled */
+		loc = symbolizer_locate_generated(vf->config.sym, &name);
+	else if (v8_functions_nameless(vf))
 		loc = symbolizer_locate_interpreted(vf->config.sym, vf->module, &name);
 	settle(vf, f, loc ? NAMED : MISSED, loc);
 }
@@ -253,7 +256,7 @@ static void on_done(struct v8_question *question, enum files_result result,
 		if (!f || f->state != ASKED)
 			continue;
 		if (n > 0)
-			take_name(vf, f, &frames[0]);
+			take_name(vf, f, &frames[0], q->q.batch.kind == FILES_JVM_NAMES);
 		else
 			settle(vf, f, MISSED, NULL);
 	}
@@ -264,17 +267,17 @@ static void on_done(struct v8_question *question, enum files_result result,
 }
 
 /* -1: it is gone, or out of reach. */
-static int open_memory(struct v8_functions *vf, uint32_t tgid, const struct v8_proc *proc)
+static int open_memory(struct v8_functions *vf, uint32_t tgid, uint64_t proc_id)
 {
 	char name[32];
 	int fd;
 
-	if (hash_get_u64(vf->distrusted, tgid) == who(proc->id))
+	if (hash_get_u64(vf->distrusted, tgid) == who(proc_id))
 		return -1;
 	snprintf(name, sizeof(name), "%u/mem", tgid);
 	fd = openat(vf->config.proc_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT && errno != ESRCH &&
-	    hash_set_u64(vf->distrusted, tgid, who(proc->id)) == 0)
+	    hash_set_u64(vf->distrusted, tgid, who(proc_id)) == 0)
 		log_info("v8: the memory of process %u is not to be read: %s; its functions stay "
 			 "without names",
 			 tgid, strerror(errno));
@@ -290,22 +293,46 @@ static struct question *free_question(struct v8_functions *vf)
 	return NULL;
 }
 
+/* What is to be asked of the process, and who it is; 0: nothing. */
+static uint64_t describe(struct v8_functions *vf, uint32_t tgid, struct files_batch *batch)
+{
+	const struct v8_proc *proc = v8_procs_get(vf->config.procs, tgid);
+
+	if (proc) {
+		batch->kind = FILES_V8_NAMES;
+		batch->v8.layout = *proc->layout;
+		return proc->id;
+	}
+	batch->kind = FILES_JVM_NAMES;
+	return vf->config.jvm ? vf->config.jvm(vf->config.ctx, tgid, batch->jvm.symbols) : 0;
+}
+
 /* False: the process cannot be asked about. */
 static bool begin_question(struct v8_functions *vf, struct question *q, uint32_t tgid)
 {
-	const struct v8_proc *proc = v8_procs_get(vf->config.procs, tgid);
-	int fd = proc ? open_memory(vf, tgid, proc) : -1;
+	uint64_t id;
+	int fd;
 
+	*q = (struct question){ .q.done = on_done, .tgid = tgid };
+	id = describe(vf, tgid, &q->q.batch);
+	fd = id ? open_memory(vf, tgid, id) : -1;
 	if (fd < 0)
 		return false;
-	*q = (struct question){ .q.done = on_done,
-				.q.batch.fd = fd,
-				.q.batch.file_id = FILE_ID(proc->id),
-				.q.batch.v8.layout = *proc->layout,
-				.vf = vf,
-				.tgid = tgid,
-				.proc_id = proc->id };
+	q->q.batch.fd = fd;
+	q->q.batch.file_id = FILE_ID(id);
+	q->proc_id = id;
+	q->vf = vf;
 	return true;
+}
+
+static void add_to(struct files_batch *batch, const struct function *f)
+{
+	if (batch->kind == FILES_JVM_NAMES) {
+		batch->jvm.methods[batch->n++] = f->address;
+		return;
+	}
+	batch->v8.functions[batch->n].object = f->address;
+	batch->v8.functions[batch->n++].identity = f->identity;
 }
 
 /* Up to a question's worth of those of this process. */
@@ -319,9 +346,8 @@ static void fill(struct v8_functions *vf, struct question *q)
 			continue;
 		leave_list(vf, f);
 		f->state = ASKED;
-		q->q.batch.v8.functions[q->q.batch.n].object = f->address;
-		q->q.batch.v8.functions[q->q.batch.n].identity = f->identity;
-		q->numbers[q->q.batch.n++] = f->number;
+		q->numbers[q->q.batch.n] = f->number;
+		add_to(&q->q.batch, f);
 	}
 }
 

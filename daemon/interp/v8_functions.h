@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8_functions.h - the functions of V8 that walkers have met: their names and lines.
+ * v8_functions.h - the functions of V8 that walkers have met: their names and lines; and
+ * the methods that HotSpot interprets.
  *
  * A walker describes a function once (bpf/frames.h), with a number by which frames
  * name it. What it is called is read in the memory of its process, by the worker;
@@ -23,6 +24,11 @@ struct v8_functions_config {
 	struct symbolizer *sym;
 	const struct v8_procs *procs;
 	int proc_fd; /* of /proc */
+	/*
+	 * An id of a process that runs HotSpot, and where its variables are; 0: it does
+	 * not. May be NULL.
+	 */
+	uint64_t (*jvm)(void *ctx, uint32_t tgid, uint64_t *ret_symbols);
 	/* The walkers shall describe it anew when they meet it again. */
 	void (*forget)(void *ctx, uint32_t tgid, uint64_t address);
 	void *ctx;

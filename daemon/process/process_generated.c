@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* process_generated.c - the part of the process table about generated code. */
+#include <errno.h>
 #include <unistd.h>
 
 #include "process/jit_files.h"
@@ -101,6 +102,13 @@ int process_table_frames(struct process_table *pt, uint32_t tgid, uint64_t time_
 		return 0;
 	place = place_of(pt, p);
 	return process_jit_frames(p->jit, &place, time_ns, ret, ret_version, ret_current);
+}
+
+int process_table_jvm(struct process_table *pt, uint32_t tgid, uint64_t *ret_symbols)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+
+	return p && p->jit ? process_jit_jvm(p->jit, ret_symbols) : -ENOENT;
 }
 
 uint64_t process_generated_version(struct process_table *pt, struct proc *p, uint64_t maps_version,

@@ -392,6 +392,13 @@ void process_jit_add_jvm(struct process_jit *jit, struct module *module, uint64_
 	jit->jvm_base = base;
 }
 
+int process_jit_jvm(const struct process_jit *jit, uint64_t *ret_symbols)
+{
+	if (!jit->jvm_module)
+		return -ENOENT;
+	return jvm_files_symbols(jit->pool->jvms, jit->jvm_module, jit->jvm_base, ret_symbols);
+}
+
 /* As soon as it is known where its variables are. */
 static void look_for_jvm(struct process_jit *jit, const struct jit_place *place)
 {

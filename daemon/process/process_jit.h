@@ -61,6 +61,9 @@ void process_jit_add_dump(struct process_jit *jit, const struct jit_place *place
 /* It has mapped the library of a JVM, its first byte at `base`. */
 void process_jit_add_jvm(struct process_jit *jit, struct module *module, uint64_t base);
 
+/* Where its variables are (enum hotspot_symbol). -ENOENT: it has none, or that is not known. */
+int process_jit_jvm(const struct process_jit *jit, uint64_t *ret_symbols);
+
 /*
  * How to unwind from its generated code. 0 and NULL: nobody knows. -EAGAIN: it
  * is not known yet. `*ret_current`: it is that of `time_ns`, else newer ones are asked

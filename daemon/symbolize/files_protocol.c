@@ -30,6 +30,8 @@ size_t files_request_len(const struct files_request *req)
 		return req->n == 0 ? head_len + sizeof(req->generated) : 0;
 	case FILES_V8_NAMES:
 		return req->n <= FILES_V8_MAX ? head_len + sizeof(req->v8) : 0;
+	case FILES_JVM_NAMES:
+		return req->n <= FILES_V8_MAX ? head_len + sizeof(req->jvm) : 0;
 	default:
 		return 0;
 	}
@@ -166,6 +168,7 @@ static uint32_t max_entries(uint8_t kind)
 	case FILES_OBJECTS:
 		return FILES_OBJECTS_MAX;
 	case FILES_V8_NAMES:
+	case FILES_JVM_NAMES:
 		return FILES_V8_MAX;
 	default:
 		return 0;
@@ -178,7 +181,7 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_STARTS || h->n > max_entries(h->kind))
+	if (h->kind > FILES_JVM_NAMES || h->n > max_entries(h->kind))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;
@@ -317,6 +320,7 @@ static bool content_valid(struct files_reply *reply)
 		return reply->len == sizeof(struct v8_facts);
 	case FILES_LINES:
 	case FILES_V8_NAMES:
+	case FILES_JVM_NAMES:
 		return all_valid(reply, lines_valid);
 	default:
 		return all_valid(reply, entry_valid);

@@ -48,6 +48,7 @@ enum files_kind {
 	FILES_V8_NAMES = 7,  /* which functions are these? The file is /proc/PID/mem */
 	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
 	FILES_STARTS = 9,    /* do functions begin at these offsets? */
+	FILES_JVM_NAMES = 10, /* which methods are these? The file is /proc/PID/mem */
 };
 
 /* See struct jit_read. */
@@ -66,6 +67,11 @@ struct files_v8 {
 	struct {
 		uint64_t object, identity; /* v8_function_read() */
 	} functions[FILES_V8_MAX];
+};
+
+struct files_jvm {
+	uint64_t symbols[FILES_OBJECTS_MAX]; /* enum hotspot_symbol */
+	uint64_t methods[FILES_V8_MAX];
 };
 
 /* Which descriptors come along, in this order. */
@@ -97,6 +103,7 @@ struct files_request {
 		struct files_generated generated;
 		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
 		struct files_v8 v8;
+		struct files_jvm jvm;
 	};
 };
 
@@ -191,7 +198,7 @@ void files_reply_functions(struct files_writer *w, const uint64_t *offsets, size
 void files_reply_debug(struct files_writer *w, const struct files_debug *debug);
 void files_reply_facts(struct files_writer *w, const struct v8_facts *facts);
 /*
- * Also of V8_NAMES: one frame for each function, none where it was not to be had, and
+ * Also of V8_NAMES and JVM_NAMES: one frame for each function, none where it was not to be had, and
  * one without a function where there is no name. False, and nothing is written: it
  * would not fit.
  */
@@ -222,7 +229,7 @@ void files_reply_get_debug(const struct files_reply *reply, struct files_debug *
 /* The offsets of FUNCTIONS and STARTS, head.n of them. */
 void files_reply_get_functions(const struct files_reply *reply, uint64_t ret[FILES_FUNCTIONS_MAX]);
 void files_reply_get_facts(const struct files_reply *reply, struct v8_facts *ret);
-/* The entries of LINES and V8_NAMES, head.n times. Returns how many frames it has. */
+/* The entries of LINES, V8_NAMES and JVM_NAMES, head.n times. Returns how many frames it has. */
 size_t files_reply_next_lines(struct files_reply *reply, struct source_frame ret[FILES_FRAMES_MAX]);
 
 #endif

@@ -18,6 +18,7 @@
 #include "elf_starts.h"
 #include "elf_symbols.h"
 #include "files_jit.h"
+#include "files_jvm.h"
 #include "files_tables.h"
 #include "files_v8.h"
 #include "files_worker.h"
@@ -398,6 +399,8 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 		files_v8_serve_facts(req, own[0], reply);
 	else if (req->kind == FILES_V8_NAMES)
 		files_v8_serve_names(req, own[0], reply);
+	else if (req->kind == FILES_JVM_NAMES)
+		files_jvm_serve_names(req, own[0], reply);
 	else if (req->kind == FILES_DEBUG)
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)

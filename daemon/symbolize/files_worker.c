@@ -81,8 +81,8 @@ static bool request_valid(const struct files_request *req, size_t len, enum file
 
 	return len >= head_len && len == files_request_len(req) &&
 	       (req->kind == FILES_TABLE) == (kind == FILES_WORKER_TABLES) &&
-	       (req->kind == FILES_GENERATED || req->kind == FILES_V8_NAMES) ==
-		       (kind == FILES_WORKER_JIT);
+	       (req->kind == FILES_GENERATED || req->kind == FILES_V8_NAMES ||
+		req->kind == FILES_JVM_NAMES) == (kind == FILES_WORKER_JIT);
 }
 
 /* Returns when the daemon has closed its end, or is not who it should be. */

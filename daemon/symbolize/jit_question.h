@@ -88,8 +88,8 @@ struct v8_question;
 typedef void v8_done_fn(struct v8_question *q, enum files_result result, struct files_reply *reply);
 
 struct v8_question {
-	struct files_batch
-		batch; /* first; the caller fills file_id, fd (/proc/PID/mem), n and v8 */
+	/* First; the caller fills kind, file_id, fd (/proc/PID/mem), n, and v8 or jvm. */
+	struct files_batch batch;
 	v8_done_fn *done;
 };
 

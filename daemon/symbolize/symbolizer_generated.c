@@ -83,7 +83,7 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 		    struct files_reply *reply)
 {
 	(void)ctx;
-	if (batch->kind == FILES_V8_NAMES) {
+	if (batch->kind == FILES_V8_NAMES || batch->kind == FILES_JVM_NAMES) {
 		struct v8_question *v8 = (struct v8_question *)batch;
 
 		v8->done(v8, result, reply);
@@ -125,7 +125,6 @@ void symbolizer_ask_v8_names(struct symbolizer *sym, struct v8_question *q)
 		q->done(q, FILES_RESULT_NO_WORKER, NULL);
 		return;
 	}
-	q->batch.kind = FILES_V8_NAMES;
 	q->batch.second_fd = -1;
 	q->batch.n_kills = 0;
 	files_client_submit(sym->jit_client, &q->batch);
