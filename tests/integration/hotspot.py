@@ -7,8 +7,8 @@
 Prints a line "ALL WHOLE CHAIN RIGHT FULL", numbers of samples: those of the process
 that have a user stack; those of them that are whole; those in the program's own
 methods, and of them those whose methods follow each other as they call each other;
-and those that also show every method by its name, down to the innermost one, but for
-main, which is compiled late. A method that is interpreted may be without its name. Then the most frequent
+and those that also show every method by its name, down to the innermost one. A method
+that is interpreted may be without its name, in a first sample. Then the most frequent
 stacks that are not right, and how others end.
 """
 import sys
@@ -50,7 +50,7 @@ def main():
         n_chain += 1
         if is_right(methods):
             n_right += 1
-            n_full += methods[1:] == CHAIN[1:]
+            n_full += methods == CHAIN
         else:
             others[text(stack)] += 1
     print(n_all, n_whole, n_chain, n_right, n_full)
