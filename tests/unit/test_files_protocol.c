@@ -443,6 +443,11 @@ START_TEST(a_request_about_v8)
 	req.kind = FILES_V8_FACTS;
 	req.n = 0;
 	ck_assert_uint_eq(files_request_len(&req), head);
+	req.kind = FILES_JVM_NAMES;
+	req.n = FILES_V8_MAX;
+	ck_assert_uint_eq(files_request_len(&req), head + sizeof(req.jvm));
+	req.n++;
+	ck_assert_uint_eq(files_request_len(&req), 0);
 }
 END_TEST
 
