@@ -114,6 +114,7 @@ static __always_inline void output(struct cpu_sample_event *ev, struct event_str
 	} else {
 		size = CPU_SAMPLE_HEAD + n * sizeof(__u64);
 	}
+	barrier_var(size); /* or what it is made of is compared, from which 6.1 learns nothing */
 	if (size > sizeof(*ev))
 		return; /* for the verifier: it cannot be */
 	ev->hdr.size = size;
