@@ -118,8 +118,8 @@ $(O)/proto/%.pb-c.c: proto/%.proto
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=proto --c_out=$(@D) $<
 
-$(O)/tables/gpu_ioctls.inc: daemon/collect/gpu_ioctls.awk daemon/collect/gpu_ioctls.csv \
-		daemon/collect/gpu_nv_status.csv
+$(O)/tables/gpu_ioctls.inc: daemon/gpu/gpu_ioctls.awk daemon/gpu/gpu_ioctls.csv \
+		daemon/gpu/gpu_nv_status.csv
 	$(call say,TABLE)
 	@mkdir -p $(@D)
 	$(Q)awk -f $^ > $@

@@ -5,7 +5,7 @@
  *
  * The same program serves all of them: where the fields of a tracepoint lie
  * differs from kernel to kernel, and is told by the daemon in `gpu_layouts`.
- * What they mean is said in daemon/collect/gpu_points.c.
+ * What they mean is said in daemon/gpu/gpu_points.c.
  */
 #ifndef GPU_POINT_EVENTS_H
 #define GPU_POINT_EVENTS_H
@@ -66,8 +66,9 @@ struct gpu_field {
 #define GPU_LAYOUT_NEW_FENCE 0x04 /* only in a driver's own ioctl; remembers the fence */
 #define GPU_LAYOUT_KNOWN     0x08 /* only of a fence that is remembered, and forgets it */
 #define GPU_LAYOUT_REMEMBER  0x10 /* remembers the fence */
-#define GPU_LAYOUT_SUBMITS   0x20 /* the ioctl that it happens in submits work, whatever else it is \
-				   */
+#define GPU_LAYOUT_SUBMITS                                                     \
+	0x20 /* the ioctl that it happens in submits work, whatever else it is \
+	      */
 
 struct gpu_layout {
 	__u16 flags;

@@ -10,7 +10,7 @@
 #include "report.h"
 #include "report_window.h"
 
-/* Names of slices, see daemon/collect/gpu_frame_slices.c. */
+/* Names of slices, see daemon/gpu/gpu_frame_slices.c. */
 #define ON_TIME "frame on time"
 #define LATE	"frame late"
 #define DROPPED "frame dropped"

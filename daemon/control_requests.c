@@ -8,12 +8,12 @@
 #include <string.h>
 
 #include "clock.h"
-#include "collect/gpu_api_table.h"
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
 #include "control_status.h"
 #include "event_loop.h"
+#include "gpu/gpu_api_table.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "session_manager.h"

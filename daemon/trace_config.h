@@ -23,9 +23,9 @@ struct trace_config {
 	char event[TRACE_EVENT_LEN]; /* "cpu-clock", "cycles", "page-faults@100", ... */
 	unsigned n_more_events;	     /* each with samples of its own */
 	char more_events[TRACE_MAX_EVENTS - 1][TRACE_EVENT_LEN];
-	uint32_t freq_hz;	     /* 0: `period` was given */
-	uint64_t period;	     /* in units of the event; 0: from freq_hz */
-	bool must_sample;	     /* asked for by name: without it there is no recording */
+	uint32_t freq_hz; /* 0: `period` was given */
+	uint64_t period;  /* in units of the event; 0: from freq_hz */
+	bool must_sample; /* asked for by name: without it there is no recording */
 
 	/* Filters; all that are set must match. Empty = the whole machine. */
 	uint32_t n_pids;
@@ -37,10 +37,10 @@ struct trace_config {
 	uid_t uid;
 
 	uint32_t counters_interval_ms;
-	uint64_t alloc_bytes;	/* a sample of allocations each so many */
-	uint32_t gpu_api_classes; /* bit i: enum gpu_api_class i (collect/gpu_api_table.h) */
-	uint64_t offcpu_min_ns; /* waits that are over sooner are left out */
-	char *command_line; /* of the client, for the trace's attributes */
+	uint64_t alloc_bytes;	  /* a sample of allocations each so many */
+	uint32_t gpu_api_classes; /* bit i: enum gpu_api_class i (gpu/gpu_api_table.h) */
+	uint64_t offcpu_min_ns;	  /* waits that are over sooner are left out */
+	char *command_line;	  /* of the client, for the trace's attributes */
 };
 
 #endif

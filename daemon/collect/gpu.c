@@ -20,12 +20,12 @@
 #include "bpf_ring.h"
 #include "collector.h"
 #include "gpu.skel.h"
-#include "gpu_devices.h"
-#include "gpu_encode.h"
-#include "gpu_ioctl_table.h"
-#include "gpu_points.h"
-#include "gpu_rules.h"
-#include "gpu_work.h"
+#include "gpu/gpu_devices.h"
+#include "gpu/gpu_encode.h"
+#include "gpu/gpu_ioctl_table.h"
+#include "gpu/gpu_points.h"
+#include "gpu/gpu_rules.h"
+#include "gpu/gpu_work.h"
 #include "log.h"
 #include "tracefs.h"
 #include "walks.h"
@@ -45,8 +45,8 @@ struct gpu {
 	struct collector_env env;
 	struct walks walks;
 	enum where where;
-	bool compat_function;	       /* that there is one */
-	bool compat_failed;	       /* 32-bit programs cannot be watched */
+	bool compat_function; /* that there is one */
+	bool compat_failed;   /* 32-bit programs cannot be watched */
 	struct gpu_points *points;
 	uint32_t n_module_loads;       /* that have been looked after */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "clock.h"
-#include "collect/gpu_counters_encode.h"
-#include "collect/gpu_counters_events.h"
-#include "collect/gpu_counters_poll.h"
 #include "collector.h"
 #include "event_loop.h"
+#include "gpu/gpu_counters_encode.h"
+#include "gpu/gpu_counters_events.h"
+#include "gpu/gpu_counters_poll.h"
 #include "log.h"
 #include "process/process_table.h"
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/gpu_api_encode.h"
-#include "collect/gpu_api_table.h"
+#include "gpu/gpu_api_encode.h"
+#include "gpu/gpu_api_table.h"
 #include "gpu_api_events.h"
 #include "process/process_table.h"
 #include "symbolize/files_worker.h"

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collect/gpu_fdinfo.h"
+#include "gpu/gpu_fdinfo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

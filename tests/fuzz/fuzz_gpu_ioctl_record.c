@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/gpu_devices.h"
-#include "collect/gpu_ioctl.h"
-#include "collect/gpu_links.h"
+#include "gpu/gpu_devices.h"
+#include "gpu/gpu_ioctl.h"
+#include "gpu/gpu_links.h"
 #include "process/process_table.h"
 #include "symbolize/files_worker.h"
 #include "symbolize/symbolizer.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_encode.h"
-#include "collect/gpu_points.h"
+#include "gpu/gpu_encode.h"
+#include "gpu/gpu_points.h"
 #include "gpu_point_events.h"
 #include "process/process_table.h"
 #include "trace_writer.h"

@@ -79,7 +79,7 @@ check "each ioctl, and no other, is a slice with its name, arguments and result"
 flink_submits() {
 	local slot
 	slot=$(awk -F, '!/^#/ && $1 != last { last = $1; n++; if ($1 == "drm") print n }' \
-		"$SRC/daemon/collect/gpu_ioctls.csv")
+		"$SRC/daemon/gpu/gpu_ioctls.csv")
 	# shellcheck disable=SC2046
 	bpftool map update id "$(map_id gpu_rules)" key $(bytes $((slot * 256 + 10))) \
 		value 1 8 8 0 0 0 0 0 || fail "an ioctl becomes a submit"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_api_table.h"
 #include "collector.h"
 #include "control_requests.h"
+#include "gpu/gpu_api_table.h"
 #include "trace_config.h"
 
 static StartRequest req;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "clock.h"
-#include "collect/gpu_api_encode.h"
-#include "collect/gpu_api_symbols.h"
-#include "collect/gpu_api_table.h"
 #include "cpus.h"
+#include "gpu/gpu_api_encode.h"
+#include "gpu/gpu_api_symbols.h"
+#include "gpu/gpu_api_table.h"
 #include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/gpu_api_lookups.h"
-#include "collect/gpu_api_symbols.h"
-#include "collect/gpu_api_table.h"
-#include "collect/gpu_libraries.h"
+#include "gpu/gpu_api_lookups.h"
+#include "gpu/gpu_api_symbols.h"
+#include "gpu/gpu_api_table.h"
+#include "gpu/gpu_libraries.h"
 #include "symbolize/files_protocol.h"
 #include "trace_writer.h"
 

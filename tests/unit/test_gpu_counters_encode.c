@@ -6,8 +6,8 @@
 
 #include "buf.h"
 #include "clock.h"
-#include "collect/gpu_counters_encode.h"
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_counters_encode.h"
+#include "gpu/gpu_counters_events.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
 #include "trace_file.h"

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/gpu_counters_events.h"
-#include "collect/gpu_counters_poll.h"
+#include "gpu/gpu_counters_events.h"
+#include "gpu/gpu_counters_poll.h"
 
 #define BUDGET_NS  1000000000ull /* enough for all that a test makes */
 #define SECOND	   1000000000ull

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_devices.h"
+#include "gpu/gpu_devices.h"
 
 static uint8_t class[GPU_MAX_MAJOR];
 

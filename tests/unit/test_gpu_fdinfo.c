@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_fdinfo.h"
+#include "gpu/gpu_fdinfo.h"
 
 static const char amdgpu[] = "pos:\t0\nflags:\t02100002\nmnt_id:\t26\nino:\t630\n"
 			     "drm-driver:\tamdgpu\ndrm-client-id:\t8\ndrm-pdev:\t0000:03:00.0\n"

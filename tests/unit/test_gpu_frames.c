@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "collect/gpu_frames.h"
-#include "collect/gpu_jobs.h"
-#include "collect/gpu_vblanks.h"
+#include "gpu/gpu_frames.h"
+#include "gpu/gpu_jobs.h"
+#include "gpu/gpu_vblanks.h"
 
 #define PERIOD	   (16 * NS_PER_MS)
 #define FILE_1	   0xffff888800001000

@@ -8,8 +8,8 @@
 #include <sys/ioctl.h>
 
 #include "clock.h"
-#include "collect/gpu_ioctl.h"
-#include "collect/gpu_links.h"
+#include "gpu/gpu_ioctl.h"
+#include "gpu/gpu_links.h"
 #include "gpu_events.h"
 #include "interp/interpreter.h"
 #include "process/process_table.h"

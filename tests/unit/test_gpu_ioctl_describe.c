@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "collect/gpu_ioctl_describe.h"
+#include "gpu/gpu_ioctl_describe.h"
 
 #define DRM_CARD       (226u << 20)
 #define NVIDIA_GPU     (195u << 20)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_ioctl_table.h"
+#include "gpu/gpu_ioctl_table.h"
 
 /* From where the tests are run: the root of the sources. */
-#define CSV    "daemon/collect/gpu_ioctls.csv"
-#define STATUS "daemon/collect/gpu_nv_status.csv"
+#define CSV    "daemon/gpu/gpu_ioctls.csv"
+#define STATUS "daemon/gpu/gpu_nv_status.csv"
 
 #define MAX_LINE 1024
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_fences.h"
-#include "collect/gpu_jobs.h"
+#include "gpu/gpu_fences.h"
+#include "gpu/gpu_jobs.h"
 #include "gpu_point_events.h"
 
 #define MAX_DONE 64

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/gpu_list.h"
+#include "gpu/gpu_list.h"
 
 #define RDEV(minor) (226u << 20 | (minor))
 

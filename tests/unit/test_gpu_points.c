@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_points.h"
+#include "gpu/gpu_points.h"
 #include "tracepoint_format.h"
 
 #define COMMON                                                                         \

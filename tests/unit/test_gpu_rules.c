@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_rules.h"
+#include "gpu/gpu_rules.h"
 
 static struct gpu_ioctl_rule rule;
 

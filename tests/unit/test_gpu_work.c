@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "clock.h"
-#include "collect/gpu_encode.h"
-#include "collect/gpu_points.h"
-#include "collect/gpu_work.h"
+#include "gpu/gpu_encode.h"
+#include "gpu/gpu_points.h"
+#include "gpu/gpu_work.h"
 #include "gpu_point_events.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"

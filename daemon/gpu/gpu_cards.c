@@ -5,7 +5,7 @@
  *
  * NVIDIA's own driver need not have a DRM node: its devices are known as PCI's.
  */
-#include "collect/gpu_cards.h"
+#include "gpu/gpu_cards.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collect/gpu_sensors.h"
+#include "gpu/gpu_sensors.h"
 #include "io.h"
 #include "log.h"
 

@@ -6,7 +6,7 @@
  * What was used and is not any more becomes 0 once: in the UI a counter that is not
  * written any more looks like one that does not change.
  */
-#include "collect/gpu_counters_poll.h"
+#include "gpu/gpu_counters_poll.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,9 +15,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/gpu_cards.h"
-#include "collect/gpu_clients.h"
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_cards.h"
+#include "gpu/gpu_clients.h"
+#include "gpu/gpu_counters_events.h"
 
 /* 1024 clients with all that fits into their fdinfo would be 40,000; each has a few. */
 #define MAX_VALUES 32768

@@ -6,7 +6,7 @@
  * /proc/PID/fd, and only one that names a DRM node by its fdinfo. Both are texts of
  * the kernel about the process; a name that lies leads to no account of DRM.
  */
-#include "collect/gpu_clients.h"
+#include "gpu/gpu_clients.h"
 
 #include <dirent.h>
 #include <errno.h>

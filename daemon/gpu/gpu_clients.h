@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/gpu_cards.h"
+#include "gpu/gpu_cards.h"
 
 struct gpu_clients;
 

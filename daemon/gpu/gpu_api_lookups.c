@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "clock.h"
+#include "collect/lib_probes.h"
 #include "gpu_api_symbols.h"
 #include "hash.h"
-#include "lib_probes.h"
 #include "log.h"
 #include "process/mappings.h"
 #include "process/process_table.h"

@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/perf_event_spec.h"
+#include "collect/stack_encode.h"
 #include "cpus.h"
 #include "gpu_api_kernels.h"
 #include "gpu_api_table.h"
-#include "perf_event_spec.h"
 #include "process/process_table.h"
-#include "stack_encode.h"
 #include "trace_writer.h"
 
 #define JOINED_LEN 64 /* three numbers of 64 bits */

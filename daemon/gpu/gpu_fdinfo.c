@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_fdinfo.c - the parser of DRM's fdinfo, and what two readings say. */
-#include "collect/gpu_fdinfo.h"
+#include "gpu/gpu_fdinfo.h"
 
 #include <errno.h>
 #include <string.h>

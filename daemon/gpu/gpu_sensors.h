@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_counters_events.h"
 
 struct gpu_sensors;
 

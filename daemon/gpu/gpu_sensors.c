@@ -6,7 +6,7 @@
  * GT, many have an hwmon device or a devfreq device: the kernel's documents of these
  * say the units.
  */
-#include "collect/gpu_sensors.h"
+#include "gpu/gpu_sensors.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,8 +7,8 @@
 #ifndef GPU_COUNTERS_EVENTS_H
 #define GPU_COUNTERS_EVENTS_H
 
-#include "collect/gpu_fdinfo.h"
 #include "event.h"
+#include "gpu/gpu_fdinfo.h"
 
 #define GPU_MAX_CARDS	    32
 #define GPU_COUNTERS_ITEMS  64 /* of one record */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_counters_events.h"
 
 struct gpu_cards;
 

@@ -3,14 +3,14 @@
  * gpu_counters_encode.c - values of GPUs as counter tracks: those of a process
  * below the process, those of a device below "GPU driver device".
  */
-#include "collect/gpu_counters_encode.h"
+#include "gpu/gpu_counters_encode.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_counters_events.h"
 #include "hash.h"
 #include "process/process_table.h"
 #include "trace_writer.h"

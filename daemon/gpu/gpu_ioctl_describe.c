@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "syscalls_names.h"
+#include "collect/syscalls_names.h"
 
 #define DRM_FIRST_OF_DRIVER 0x40
 #define DRM_LAST_OF_DRIVER  0x9f

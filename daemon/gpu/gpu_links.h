@@ -19,8 +19,8 @@ struct gpu_links;
 
 /* How an arrow of the ioctl's slice goes on. */
 enum gpu_link {
-	GPU_LINK_STARTS, /* the ioctl caused it: a job that it has queued */
-	GPU_LINK_ENDS,	 /* it ends in the ioctl: what a wait has waited for */
+	GPU_LINK_STARTS,  /* the ioctl caused it: a job that it has queued */
+	GPU_LINK_ENDS,	  /* it ends in the ioctl: what a wait has waited for */
 	GPU_LINK_SUBMITS, /* a job's own id: to where the GPU works on it */
 	GPU_LINK_WAITED,  /* likewise: from there */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_counters_events.c - the layout of the records of gpu-counters, checked. */
-#include "collect/gpu_counters_events.h"
+#include "gpu/gpu_counters_events.h"
 
 #include <string.h>
 

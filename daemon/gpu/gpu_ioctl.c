@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "clock.h"
+#include "collect/stack_encode.h"
 #include "gpu_events.h"
 #include "gpu_ioctl_describe.h"
 #include "gpu_links.h"
 #include "process/process_table.h"
-#include "stack_encode.h"
 
 #define MAX_DEVICES \
 	64 /* whose driver is remembered; each beyond costs a look into sysfs per call */

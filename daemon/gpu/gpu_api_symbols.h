@@ -3,8 +3,8 @@
 #ifndef GPU_API_SYMBOLS_H
 #define GPU_API_SYMBOLS_H
 
+#include "collect/lib_probes.h"
 #include "gpu_api_table.h"
-#include "lib_probes.h"
 
 /* Of an API, for lib_probes_in_all(): groups are classes, cookies index the table. */
 const struct lib_function *gpu_api_symbols(enum gpu_api api, size_t *ret_n);
