@@ -115,7 +115,7 @@ for signal in TERM INT; do
 	AT=stop start_tracerd
 	"$O/tracectl" --socket "$SOCKET" record -d 60s -f -o "$T/stop.perfetto-trace" 2>"$T/err" &
 	client=$!
-	check "a recording runs" wait_for 10 recording
+	check "a recording runs" wait_for 40 recording
 	start=${EPOCHREALTIME/[.,]/}
 	kill -$signal "$DAEMON"
 	wait "$DAEMON"

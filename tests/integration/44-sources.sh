@@ -208,18 +208,18 @@ check "and nobody else's" sh -c \
 check "with the one that came later" has 2 "$(cat late)"
 kill "$(cat child)" "$(cat late)"
 
-check "two pids" record -p "$noise,$$" -d 300ms -s cpu
+check "two pids" record -p "$noise,$$" -d 1s -s cpu
 check "has both or the busy one" sh -c "cut -f2 samples | sort -u | grep -qx $noise"
 check "nobody else" sh -c "! cut -f2 samples | grep -vx -e $noise -e $$"
 
 cp "$(command -v dash || command -v sh)" spinner
 spin ./spinner
 spinner=$!
-check "--comm GLOB" record --comm 'spin[n]*' -d 300ms -s cpu
+check "--comm GLOB" record --comm 'spin[n]*' -d 1s -s cpu
 check "has those of that name only" only 2 $spinner
 check "--comm that nobody has" record --comm 'nobody-is-called-that' -d 300ms -s cpu
 check "has no sample" [ ! -s samples ]
-check "filters add up" record --comm 'spin*' -p $noise -d 300ms -s cpu
+check "filters add up" record --comm 'spin*' -p $noise -d 1s -s cpu
 check "to nobody here" [ ! -s samples ]
 
 # One that has nothing else to do on this machine.
@@ -228,9 +228,9 @@ uid=$(id -u $user)
 spin setpriv --reuid "$uid" --regid "$uid" --clear-groups sh
 gamer=$!
 wait_for 10 sh -c "grep -q '^Uid:.$uid' /proc/$gamer/status"
-check "--user" record -u $user -d 300ms -s cpu
+check "--user" record -u $user -d 1s -s cpu
 check "has those of the user only" only 2 $gamer
-check "--user with a number" record -u "$uid" -d 300ms -s cpu
+check "--user with a number" record -u "$uid" -d 1s -s cpu
 check "is the same" only 2 $gamer
 kill $gamer $spinner
 

@@ -43,7 +43,7 @@ has_states() { # OUTPUT TRACECTL...
 }
 states_of() { # OUTPUT TRACECTL...
 	"${@:2}" record -q -f --duration 5s -o - >/dev/null &
-	wait_for 5 has_states "$@"
+	wait_for 20 has_states "$@"
 	wait $!
 	cat "$1"
 	grep -q '^cpu on' "$1"
