@@ -33,7 +33,8 @@ bytes() { # NUMBER, as four of them
 	echo $(($1 & 255)) $(($1 >> 8 & 255)) $(($1 >> 16 & 255)) $(($1 >> 24 & 255))
 }
 
-# Runs prog while it is recorded; it waits until /dev/null has become a GPU.
+# Runs prog while it is recorded; it waits until /dev/null has become a GPU. The daemon has
+# not recorded before, or the maps could be those of a moment ago.
 record() { # NAME [COMMAND...] of prog
 	local name=$1 recorder
 	shift
@@ -47,6 +48,12 @@ record() { # NAME [COMMAND...] of prog
 	touch "$T/go"
 	wait $recorder
 	status=$?
+}
+
+record_anew() {
+	[ -z "$DAEMON" ] || stop_tracerd || fail "the daemon ends in order"
+	start_tracerd
+	record "$@"
 }
 
 # ---- a known list ----
@@ -69,8 +76,7 @@ same_list() {
 	diff -u "$T/want" "$T/seen"
 }
 
-start_tracerd
-record list list
+record_anew list list
 check "each ioctl, and no other, is a slice with its name, arguments and result" same_list
 
 # ---- stacks ----
@@ -94,7 +100,7 @@ with_stacks() { # the first one or two may be without: there was no table yet
 }
 
 prepare=flink_submits
-record submit submit 20
+record_anew submit submit 20
 prepare=
 check "submits have the stack that led to them" with_stacks
 
@@ -110,7 +116,7 @@ accounted() { # without loss every ioctl is there, and with loss the ledger says
 	esac && tracectl check "$T/flood.trace"
 }
 
-record flood flood 50000
+record_anew flood flood 50000
 check "as many ioctls as can be made are accounted for" accounted
 
 # ---- 32-bit programs ----
@@ -164,7 +170,7 @@ if [ "$(uname -m)" = x86_64 ] && cc -m32 -nostdlib -static -ffreestanding -fno-p
 	}
 	prepare=stop_when_watched
 	watched_before=$(times_watched)
-	record compat
+	record_anew compat
 	prepare=
 	cd "$SRC" || exit 1
 	check "ioctls of 32-bit programs are shown" shown_as_compat
