@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "frame_functions.h"
 #include "frames.h"
 #include "jvm_procs.h"
 #include "process/process_table_update.h"
@@ -19,7 +20,6 @@
 #include "python_codes.h"
 #include "python_procs.h"
 #include "symbolize/symbolizer.h"
-#include "v8_functions.h"
 #include "v8_procs.h"
 
 enum map {
@@ -72,7 +72,7 @@ struct interpreter {
 	struct process_table *processes;
 	struct v8_procs *v8_procs;
 	struct jvm_procs *jvm_procs;
-	struct v8_functions *v8;
+	struct frame_functions *functions;
 	struct ring_buffer *frames_ring;
 	uint64_t n_unnamed;
 };
@@ -140,7 +140,7 @@ static void tell_rule(struct interpreter *in, uint32_t tgid, const struct frames
 			log_debug("frames: process %u: %s", tgid, strerror(errno));
 	} else if (in->n_users) {
 		(void)bpf_map_delete_elem(in->maps[MAP_FRAMES_RULES], &tgid);
-		v8_functions_emptied(in->v8, tgid);
+		frame_functions_emptied(in->functions, tgid);
 	}
 }
 
@@ -210,10 +210,10 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 		    struct interpreter **ret)
 {
 	struct interpreter *in = calloc(1, sizeof(*in));
-	struct v8_functions_config v8 = { .sym = sym,
-					  .proc_fd = process_table_proc_fd(processes),
-					  .jvm = jvm_symbols,
-					  .forget = on_forgotten_object };
+	struct frame_functions_config v8 = { .sym = sym,
+					     .proc_fd = process_table_proc_fd(processes),
+					     .jvm = jvm_symbols,
+					     .forget = on_forgotten_object };
 	int r;
 
 	if (!in)
@@ -230,7 +230,7 @@ int interpreter_new(struct symbolizer *sym, struct process_table *processes,
 		r = jvm_procs_new(tell_jvm_rule, in, &in->jvm_procs);
 	v8.procs = in->v8_procs;
 	if (r == 0)
-		r = v8_functions_new(&v8, &in->v8);
+		r = frame_functions_new(&v8, &in->functions);
 	if (r < 0) {
 		interpreter_free(in);
 		return r;
@@ -294,7 +294,7 @@ void interpreter_free(struct interpreter *in)
 		return;
 	close_maps(in);
 	python_procs_free(in->procs);
-	v8_functions_free(in->v8);
+	frame_functions_free(in->functions);
 	v8_procs_free(in->v8_procs);
 	jvm_procs_free(in->jvm_procs);
 	free(in);
@@ -325,7 +325,7 @@ static int on_object(void *ctx, void *record, size_t len)
 {
 	struct interpreter *in = ctx;
 
-	if (v8_functions_add(in->v8, record, len) == -EBADMSG)
+	if (frame_functions_add(in->functions, record, len) == -EBADMSG)
 		log_debug("v8: a function's description makes no sense");
 	return 0;
 }
@@ -372,7 +372,7 @@ int interpreter_use(struct interpreter *in, struct bpf_object *obj)
 void interpreter_unuse(struct interpreter *in)
 {
 	if (in->n_users && --in->n_users == 0) {
-		v8_functions_clear(in->v8);
+		frame_functions_clear(in->functions);
 		close_maps(in);
 	}
 }
@@ -433,14 +433,14 @@ static struct location *locate_python(struct interpreter *in, uint64_t word)
 
 static struct location *locate_v8(struct interpreter *in, uint32_t number)
 {
-	struct location *loc = v8_functions_locate(in->v8, number);
+	struct location *loc = frame_functions_locate(in->functions, number);
 
 	if (!loc && in->n_users) {
 		(void)ring_buffer__consume(in->frames_ring);
-		loc = v8_functions_locate(in->v8, number);
-		v8_functions_ask(in->v8);
+		loc = frame_functions_locate(in->functions, number);
+		frame_functions_ask(in->functions);
 	}
-	return loc ? loc : v8_functions_nameless(in->v8);
+	return loc ? loc : frame_functions_nameless(in->functions);
 }
 
 struct location *interpreter_locate(struct interpreter *in, uint64_t word)
@@ -456,7 +456,7 @@ void interpreter_collect(struct interpreter *in)
 		return;
 	(void)ring_buffer__consume(in->ring);
 	(void)ring_buffer__consume(in->frames_ring);
-	v8_functions_collect(in->v8);
+	frame_functions_collect(in->functions);
 }
 
 void interpreter_stats(const struct interpreter *in, struct interpreter_stats *ret)
@@ -467,9 +467,9 @@ void interpreter_stats(const struct interpreter *in, struct interpreter_stats *r
 		.n_unknown_versions = python_procs_unknown(in->procs),
 		.n_unnamed = in->n_unnamed,
 		.n_v8_processes = v8_procs_count(in->v8_procs),
-		.n_v8_functions = v8_functions_count(in->v8),
+		.n_v8_functions = frame_functions_count(in->functions),
 		.n_v8_unknown = v8_procs_unknown(in->v8_procs),
-		.n_v8_missed = v8_functions_missed(in->v8),
+		.n_v8_missed = frame_functions_missed(in->functions),
 		.v8_why = v8_procs_why(in->v8_procs),
 	};
 }

@@ -14,14 +14,14 @@
 #include "event_loop.h"
 #include "frames.h"
 #include "hotspot_image.h"
-#include "interp/v8_functions.h"
+#include "interp/frame_functions.h"
 #include "interp/v8_procs.h"
 #include "symbolize/symbolizer.h"
 
 static struct event_loop *loop;
 static struct symbolizer *sym;
 static struct v8_procs *procs;
-static struct v8_functions *functions;
+static struct frame_functions *functions;
 static struct image image;
 static uint32_t self;
 static int proc_fd;
@@ -57,7 +57,7 @@ static void show(void)
 
 static void set_up(void)
 {
-	struct v8_functions_config config = { .forget = on_forget, .jvm = jvm, .ctx = &image };
+	struct frame_functions_config config = { .forget = on_forget, .jvm = jvm, .ctx = &image };
 	void *at = mmap((void *)IMAGE_BASE, IMAGE_BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -74,13 +74,13 @@ static void set_up(void)
 	config.sym = sym;
 	config.procs = procs;
 	config.proc_fd = proc_fd;
-	ck_assert_int_eq(v8_functions_new(&config, &functions), 0);
+	ck_assert_int_eq(frame_functions_new(&config, &functions), 0);
 }
 
 static void tear_down(void)
 {
 	symbolizer_free(sym);
-	v8_functions_free(functions);
+	frame_functions_free(functions);
 	v8_procs_free(procs);
 	event_loop_free(loop);
 	close(proc_fd);
@@ -90,7 +90,7 @@ static void add(uint32_t number, uint32_t tgid, uint64_t method)
 {
 	struct frames_event ev = { .address = method, .tgid = tgid, .number = number };
 
-	ck_assert_int_eq(v8_functions_add(functions, &ev, sizeof(ev)), 0);
+	ck_assert_int_eq(frame_functions_add(functions, &ev, sizeof(ev)), 0);
 }
 
 static int check_ready(void *ctx, uint32_t events)
@@ -102,7 +102,7 @@ static int check_ready(void *ctx, uint32_t events)
 
 static struct location *wait_for(uint32_t number)
 {
-	struct location *loc = v8_functions_locate(functions, number);
+	struct location *loc = frame_functions_locate(functions, number);
 	struct event_source *timer;
 
 	ck_assert_ptr_nonnull(loc);
@@ -123,9 +123,9 @@ START_TEST(methods_have_the_names_of_compiled_ones)
 	show();
 	add(1, self, first);
 	add(2, self, second);
-	loc = v8_functions_locate(functions, 1);
+	loc = frame_functions_locate(functions, 1);
 	ck_assert(!loc->ready);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	loc = wait_for(1);
 	ck_assert_str_eq(loc->function, "java.lang.Thread.run");
 	ck_assert_str_eq(loc->module->path, "[jit]");
@@ -138,10 +138,10 @@ START_TEST(what_is_no_method_or_of_no_jvm_has_no_name)
 {
 	add(1, self, 0x1234);
 	add(2, self + 1, IMAGE_BASE);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert(!wait_for(1)->has_symbol);
 	ck_assert(!wait_for(2)->has_symbol);
-	ck_assert_uint_eq(v8_functions_missed(functions), 2);
+	ck_assert_uint_eq(frame_functions_missed(functions), 2);
 }
 END_TEST
 

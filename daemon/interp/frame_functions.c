@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_functions.c - the functions of V8 that walkers have met. */
-#include "v8_functions.h"
+/* frame_functions.c - the functions that walkers have met in frames. */
+#include "frame_functions.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,15 +55,15 @@ static void *who(uint64_t proc_id)
 }
 
 struct question {
-	struct v8_question q;	 /* first */
-	struct v8_functions *vf; /* NULL: free */
+	struct v8_question q;	    /* first */
+	struct frame_functions *ff; /* NULL: free */
 	uint32_t tgid;
 	uint64_t proc_id;
 	uint32_t numbers[FILES_V8_MAX];
 };
 
-struct v8_functions {
-	struct v8_functions_config config;
+struct frame_functions {
+	struct frame_functions_config config;
 	struct hash *by_number;
 	struct functions used; /* longest unused first */
 	struct functions waiting, missed;
@@ -74,61 +74,61 @@ struct v8_functions {
 	uint64_t n_missed;
 };
 
-int v8_functions_new(const struct v8_functions_config *config, struct v8_functions **ret)
+int frame_functions_new(const struct frame_functions_config *config, struct frame_functions **ret)
 {
-	struct v8_functions *vf = calloc(1, sizeof(*vf));
+	struct frame_functions *ff = calloc(1, sizeof(*ff));
 	int r;
 
-	if (!vf)
+	if (!ff)
 		return -ENOMEM;
-	vf->config = *config;
-	TAILQ_INIT(&vf->used);
-	TAILQ_INIT(&vf->waiting);
-	TAILQ_INIT(&vf->missed);
-	r = hash_new(&vf->by_number);
+	ff->config = *config;
+	TAILQ_INIT(&ff->used);
+	TAILQ_INIT(&ff->waiting);
+	TAILQ_INIT(&ff->missed);
+	r = hash_new(&ff->by_number);
 	if (r == 0)
-		r = hash_new(&vf->distrusted);
+		r = hash_new(&ff->distrusted);
 	if (r < 0) {
-		v8_functions_free(vf);
+		frame_functions_free(ff);
 		return r;
 	}
-	*ret = vf;
+	*ret = ff;
 	return 0;
 }
 
 /* ---- states ---- */
 
-struct location *v8_functions_nameless(struct v8_functions *vf)
+struct location *frame_functions_nameless(struct frame_functions *ff)
 {
-	if (!vf->module)
-		vf->module = symbolizer_pseudo_module(vf->config.sym, "[v8]");
-	if (!vf->nameless && vf->module) {
-		vf->nameless = symbolizer_locate(vf->config.sym, vf->module, 0);
-		if (vf->nameless)
-			location_hold(vf->nameless);
+	if (!ff->module)
+		ff->module = symbolizer_pseudo_module(ff->config.sym, "[v8]");
+	if (!ff->nameless && ff->module) {
+		ff->nameless = symbolizer_locate(ff->config.sym, ff->module, 0);
+		if (ff->nameless)
+			location_hold(ff->nameless);
 	}
-	return vf->nameless;
+	return ff->nameless;
 }
 
-static void leave_list(struct v8_functions *vf, struct function *f)
+static void leave_list(struct frame_functions *ff, struct function *f)
 {
 	if (f->state == WAITING)
-		TAILQ_REMOVE(&vf->waiting, f, link);
+		TAILQ_REMOVE(&ff->waiting, f, link);
 	else if (f->state == MISSED)
-		TAILQ_REMOVE(&vf->missed, f, link);
+		TAILQ_REMOVE(&ff->missed, f, link);
 }
 
 /* A promise that was given is kept. `loc` NULL: it has no name. */
-static void settle(struct v8_functions *vf, struct function *f, enum state state,
+static void settle(struct frame_functions *ff, struct function *f, enum state state,
 		   struct location *loc)
 {
-	struct location *said = loc ? loc : v8_functions_nameless(vf);
+	struct location *said = loc ? loc : frame_functions_nameless(ff);
 
-	leave_list(vf, f);
+	leave_list(ff, f);
 	f->state = state;
 	if (state == MISSED) {
-		vf->n_missed++;
-		TAILQ_INSERT_TAIL(&vf->missed, f, link);
+		ff->n_missed++;
+		TAILQ_INSERT_TAIL(&ff->missed, f, link);
 	}
 	if (f->loc && said)
 		symbolizer_keep_promise(f->loc, said);
@@ -138,54 +138,54 @@ static void settle(struct v8_functions *vf, struct function *f, enum state state
 	}
 }
 
-static void forget(struct v8_functions *vf, struct function *f)
+static void forget(struct frame_functions *ff, struct function *f)
 {
 	if (f->state == WAITING || f->state == ASKED)
-		settle(vf, f, MISSED, NULL);
-	leave_list(vf, f);
-	TAILQ_REMOVE(&vf->used, f, used);
-	(void)hash_remove_u64(vf->by_number, f->number);
+		settle(ff, f, MISSED, NULL);
+	leave_list(ff, f);
+	TAILQ_REMOVE(&ff->used, f, used);
+	(void)hash_remove_u64(ff->by_number, f->number);
 	if (f->loc)
 		location_release(f->loc);
 	free(f);
 }
 
-void v8_functions_clear(struct v8_functions *vf)
+void frame_functions_clear(struct frame_functions *ff)
 {
 	struct function *f, *next;
 
-	for (f = TAILQ_FIRST(&vf->used); f; f = next) {
+	for (f = TAILQ_FIRST(&ff->used); f; f = next) {
 		next = TAILQ_NEXT(f, used);
-		forget(vf, f);
+		forget(ff, f);
 	}
 }
 
-void v8_functions_free(struct v8_functions *vf)
+void frame_functions_free(struct frame_functions *ff)
 {
 	struct function *f, *next;
 
-	if (!vf)
+	if (!ff)
 		return;
 	/* Their locations have gone with the symbolizer. */
-	for (f = TAILQ_FIRST(&vf->used); f; f = next) {
+	for (f = TAILQ_FIRST(&ff->used); f; f = next) {
 		next = TAILQ_NEXT(f, used);
 		free(f);
 	}
-	hash_free(vf->by_number);
-	hash_free(vf->distrusted);
-	free(vf);
+	hash_free(ff->by_number);
+	hash_free(ff->distrusted);
+	free(ff);
 }
 
 /* ---- records ---- */
 
-int v8_functions_add(struct v8_functions *vf, const void *record, size_t len)
+int frame_functions_add(struct frame_functions *ff, const void *record, size_t len)
 {
 	const struct frames_event *ev = record;
 	struct function *f, *old;
 
 	if (len != sizeof(*ev) || ev->number == 0)
 		return -EBADMSG;
-	if (hash_get_u64(vf->by_number, ev->number))
+	if (hash_get_u64(ff->by_number, ev->number))
 		return 0;
 	f = calloc(1, sizeof(*f));
 	if (!f)
@@ -195,23 +195,23 @@ int v8_functions_add(struct v8_functions *vf, const void *record, size_t len)
 				.address = ev->address,
 				.identity = ev->identity,
 				.state = WAITING };
-	if (hash_set_u64(vf->by_number, f->number, f) < 0) {
+	if (hash_set_u64(ff->by_number, f->number, f) < 0) {
 		free(f);
 		return -ENOMEM;
 	}
-	TAILQ_INSERT_TAIL(&vf->used, f, used);
-	TAILQ_INSERT_TAIL(&vf->waiting, f, link);
-	while (hash_count(vf->by_number) > MAX_FUNCTIONS && (old = TAILQ_FIRST(&vf->used)) != f) {
-		vf->config.forget(vf->config.ctx, old->tgid, old->address);
-		forget(vf, old);
+	TAILQ_INSERT_TAIL(&ff->used, f, used);
+	TAILQ_INSERT_TAIL(&ff->waiting, f, link);
+	while (hash_count(ff->by_number) > MAX_FUNCTIONS && (old = TAILQ_FIRST(&ff->used)) != f) {
+		ff->config.forget(ff->config.ctx, old->tgid, old->address);
+		forget(ff, old);
 	}
 	return 0;
 }
 
 /* ---- questions ---- */
 
-static void take_name(struct v8_functions *vf, struct function *f, const struct source_frame *frame,
-		      bool is_jvm)
+static void take_name(struct frame_functions *ff, struct function *f,
+		      const struct source_frame *frame, bool is_jvm)
 {
 	const struct jit_name name = { .function = frame->function,
 				       .function_len = (uint32_t)frame->function_len,
@@ -221,20 +221,20 @@ static void take_name(struct v8_functions *vf, struct function *f, const struct 
 	struct location *loc = NULL;
 
 	if (frame->function_len == 0) {
-		settle(vf, f, NAMELESS, NULL);
+		settle(ff, f, NAMELESS, NULL);
 		return;
 	}
 	if (is_jvm) /* as those that are compiled */
-		loc = symbolizer_locate_generated(vf->config.sym, &name);
-	else if (v8_functions_nameless(vf))
-		loc = symbolizer_locate_interpreted(vf->config.sym, vf->module, &name);
-	settle(vf, f, loc ? NAMED : MISSED, loc);
+		loc = symbolizer_locate_generated(ff->config.sym, &name);
+	else if (frame_functions_nameless(ff))
+		loc = symbolizer_locate_interpreted(ff->config.sym, ff->module, &name);
+	settle(ff, f, loc ? NAMED : MISSED, loc);
 }
 
-static void distrust(struct v8_functions *vf, const struct question *q)
+static void distrust(struct frame_functions *ff, const struct question *q)
 {
-	if (hash_get_u64(vf->distrusted, q->tgid) != who(q->proc_id) &&
-	    hash_set_u64(vf->distrusted, q->tgid, who(q->proc_id)) == 0)
+	if (hash_get_u64(ff->distrusted, q->tgid) != who(q->proc_id) &&
+	    hash_set_u64(ff->distrusted, q->tgid, who(q->proc_id)) == 0)
 		log_warn("v8: the worker that read the memory of process %u died or hung; its "
 			 "functions stay without names",
 			 q->tgid);
@@ -244,40 +244,40 @@ static void on_done(struct v8_question *question, enum files_result result,
 		    struct files_reply *reply)
 {
 	struct question *q = (struct question *)question;
-	struct v8_functions *vf = q->vf;
+	struct frame_functions *ff = q->ff;
 	struct source_frame frames[FILES_FRAMES_MAX];
 
 	if (result == FILES_RESULT_KILLER)
-		distrust(vf, q);
+		distrust(ff, q);
 	for (uint32_t i = 0; i < q->q.batch.n; i++) {
-		struct function *f = hash_get_u64(vf->by_number, q->numbers[i]);
+		struct function *f = hash_get_u64(ff->by_number, q->numbers[i]);
 		size_t n = reply ? files_reply_next_lines(reply, frames) : 0;
 
 		if (!f || f->state != ASKED)
 			continue;
 		if (n > 0)
-			take_name(vf, f, &frames[0], q->q.batch.kind == FILES_JVM_NAMES);
+			take_name(ff, f, &frames[0], q->q.batch.kind == FILES_JVM_NAMES);
 		else
-			settle(vf, f, MISSED, NULL);
+			settle(ff, f, MISSED, NULL);
 	}
 	close(q->q.batch.fd);
-	q->vf = NULL;
+	q->ff = NULL;
 	if (result != FILES_RESULT_NO_WORKER)
-		v8_functions_ask(vf);
+		frame_functions_ask(ff);
 }
 
 /* -1: it is gone, or out of reach. */
-static int open_memory(struct v8_functions *vf, uint32_t tgid, uint64_t proc_id)
+static int open_memory(struct frame_functions *ff, uint32_t tgid, uint64_t proc_id)
 {
 	char name[32];
 	int fd;
 
-	if (hash_get_u64(vf->distrusted, tgid) == who(proc_id))
+	if (hash_get_u64(ff->distrusted, tgid) == who(proc_id))
 		return -1;
 	snprintf(name, sizeof(name), "%u/mem", tgid);
-	fd = openat(vf->config.proc_fd, name, O_RDONLY | O_CLOEXEC);
+	fd = openat(ff->config.proc_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno != ENOENT && errno != ESRCH &&
-	    hash_set_u64(vf->distrusted, tgid, who(proc_id)) == 0)
+	    hash_set_u64(ff->distrusted, tgid, who(proc_id)) == 0)
 		log_info("v8: the memory of process %u is not to be read: %s; its functions stay "
 			 "without names",
 			 tgid, strerror(errno));
@@ -285,18 +285,18 @@ static int open_memory(struct v8_functions *vf, uint32_t tgid, uint64_t proc_id)
 }
 
 /* NULL: all are on their way. */
-static struct question *free_question(struct v8_functions *vf)
+static struct question *free_question(struct frame_functions *ff)
 {
 	for (int i = 0; i < MAX_QUESTIONS; i++)
-		if (!vf->questions[i].vf)
-			return &vf->questions[i];
+		if (!ff->questions[i].ff)
+			return &ff->questions[i];
 	return NULL;
 }
 
 /* What is to be asked of the process, and who it is; 0: nothing. */
-static uint64_t describe(struct v8_functions *vf, uint32_t tgid, struct files_batch *batch)
+static uint64_t describe(struct frame_functions *ff, uint32_t tgid, struct files_batch *batch)
 {
-	const struct v8_proc *proc = v8_procs_get(vf->config.procs, tgid);
+	const struct v8_proc *proc = v8_procs_get(ff->config.procs, tgid);
 
 	if (proc) {
 		batch->kind = FILES_V8_NAMES;
@@ -304,24 +304,24 @@ static uint64_t describe(struct v8_functions *vf, uint32_t tgid, struct files_ba
 		return proc->id;
 	}
 	batch->kind = FILES_JVM_NAMES;
-	return vf->config.jvm ? vf->config.jvm(vf->config.ctx, tgid, batch->jvm.symbols) : 0;
+	return ff->config.jvm ? ff->config.jvm(ff->config.ctx, tgid, batch->jvm.symbols) : 0;
 }
 
 /* False: the process cannot be asked about. */
-static bool begin_question(struct v8_functions *vf, struct question *q, uint32_t tgid)
+static bool begin_question(struct frame_functions *ff, struct question *q, uint32_t tgid)
 {
 	uint64_t id;
 	int fd;
 
 	*q = (struct question){ .q.done = on_done, .tgid = tgid };
-	id = describe(vf, tgid, &q->q.batch);
-	fd = id ? open_memory(vf, tgid, id) : -1;
+	id = describe(ff, tgid, &q->q.batch);
+	fd = id ? open_memory(ff, tgid, id) : -1;
 	if (fd < 0)
 		return false;
 	q->q.batch.fd = fd;
 	q->q.batch.file_id = FILE_ID(id);
 	q->proc_id = id;
-	q->vf = vf;
+	q->ff = ff;
 	return true;
 }
 
@@ -336,89 +336,89 @@ static void add_to(struct files_batch *batch, const struct function *f)
 }
 
 /* Up to a question's worth of those of this process. */
-static void fill(struct v8_functions *vf, struct question *q)
+static void fill(struct frame_functions *ff, struct question *q)
 {
 	struct function *f, *next;
 
-	for (f = TAILQ_FIRST(&vf->waiting); f && q->q.batch.n < FILES_V8_MAX; f = next) {
+	for (f = TAILQ_FIRST(&ff->waiting); f && q->q.batch.n < FILES_V8_MAX; f = next) {
 		next = TAILQ_NEXT(f, link);
 		if (f->tgid != q->tgid)
 			continue;
-		leave_list(vf, f);
+		leave_list(ff, f);
 		f->state = ASKED;
 		q->numbers[q->q.batch.n] = f->number;
 		add_to(&q->q.batch, f);
 	}
 }
 
-void v8_functions_ask(struct v8_functions *vf)
+void frame_functions_ask(struct frame_functions *ff)
 {
 	struct question *q;
 	struct function *f;
 
-	while ((f = TAILQ_FIRST(&vf->waiting)) && (q = free_question(vf))) {
-		if (!begin_question(vf, q, f->tgid)) {
-			settle(vf, f, MISSED, NULL);
+	while ((f = TAILQ_FIRST(&ff->waiting)) && (q = free_question(ff))) {
+		if (!begin_question(ff, q, f->tgid)) {
+			settle(ff, f, MISSED, NULL);
 			continue;
 		}
-		fill(vf, q);
-		symbolizer_ask_v8_names(vf->config.sym, &q->q);
+		fill(ff, q);
+		symbolizer_ask_v8_names(ff->config.sym, &q->q);
 	}
 }
 
-struct location *v8_functions_locate(struct v8_functions *vf, uint32_t number)
+struct location *frame_functions_locate(struct frame_functions *ff, uint32_t number)
 {
-	struct function *f = hash_get_u64(vf->by_number, number);
+	struct function *f = hash_get_u64(ff->by_number, number);
 
 	if (!f)
 		return NULL;
-	TAILQ_REMOVE(&vf->used, f, used);
-	TAILQ_INSERT_TAIL(&vf->used, f, used);
+	TAILQ_REMOVE(&ff->used, f, used);
+	TAILQ_INSERT_TAIL(&ff->used, f, used);
 	if (!f->loc && (f->state == WAITING || f->state == ASKED))
-		f->loc = symbolizer_promise(vf->config.sym, number);
-	return f->loc ? f->loc : v8_functions_nameless(vf);
+		f->loc = symbolizer_promise(ff->config.sym, number);
+	return f->loc ? f->loc : frame_functions_nameless(ff);
 }
 
 /* ---- time passes ---- */
 
-void v8_functions_emptied(struct v8_functions *vf, uint32_t tgid)
+void frame_functions_emptied(struct frame_functions *ff, uint32_t tgid)
 {
 	struct function *f;
 
-	(void)hash_remove_u64(vf->distrusted, tgid);
-	TAILQ_FOREACH(f, &vf->used, used)
+	(void)hash_remove_u64(ff->distrusted, tgid);
+	TAILQ_FOREACH(f, &ff->used, used)
 	{
 		if (f->tgid != tgid)
 			continue;
 		if (f->state == WAITING || f->state == ASKED)
-			settle(vf, f, MISSED, NULL);
+			settle(ff, f, MISSED, NULL);
 		if (f->state != TOLD)
-			vf->config.forget(vf->config.ctx, tgid, f->address);
+			ff->config.forget(ff->config.ctx, tgid, f->address);
 		if (f->state == MISSED) {
-			leave_list(vf, f);
+			leave_list(ff, f);
 			f->state = TOLD;
 		}
 	}
 }
 
-void v8_functions_collect(struct v8_functions *vf)
+void frame_functions_collect(struct frame_functions *ff)
 {
 	struct function *f;
 
-	while ((f = TAILQ_FIRST(&vf->missed))) {
-		vf->config.forget(vf->config.ctx, f->tgid, f->address);
-		leave_list(vf, f);
+	while ((f = TAILQ_FIRST(&ff->missed))) {
+		ff->config.forget(ff->config.ctx, f->tgid, f->address);
+		leave_list(ff, f);
 		f->state = TOLD;
 	}
-	v8_functions_ask(vf);
+	frame_functions_ask(ff);
 }
 
-size_t v8_functions_count(const struct v8_functions *vf)
+size_t frame_functions_count(const struct frame_functions *ff)
 {
-	return hash_count(vf->by_number);
+	return hash_count(ff->by_number);
 }
 
-uint64_t v8_functions_missed(const struct v8_functions *vf)
+uint64_t frame_functions_missed(const struct frame_functions *ff)
 {
-	return vf->n_missed;
+	return ff->n_missed;
 }

@@ -14,7 +14,7 @@
 #include "clock.h"
 #include "event_loop.h"
 #include "frames.h"
-#include "interp/v8_functions.h"
+#include "interp/frame_functions.h"
 #include "interp/v8_procs.h"
 #include "process/mappings.h"
 #include "symbolize/symbolizer.h"
@@ -23,7 +23,7 @@
 static struct event_loop *loop;
 static struct symbolizer *sym;
 static struct v8_procs *procs;
-static struct v8_functions *functions;
+static struct frame_functions *functions;
 static int proc_fd;
 static uint32_t self;
 static uint64_t forgotten[64];
@@ -48,7 +48,7 @@ static void set_up(void)
 	static struct module node = { .id = 1, .path = "/usr/bin/node" };
 	struct mapping mapping = { .start = 0x1000, .end = 0x2000, .module = &node };
 	struct v8_facts facts = v8_image_facts();
-	struct v8_functions_config config = { .forget = on_forget, .ctx = &functions };
+	struct frame_functions_config config = { .forget = on_forget, .ctx = &functions };
 
 	v8_image_reset();
 	n_forgotten = 0;
@@ -64,13 +64,13 @@ static void set_up(void)
 	config.sym = sym;
 	config.procs = procs;
 	config.proc_fd = proc_fd;
-	ck_assert_int_eq(v8_functions_new(&config, &functions), 0);
+	ck_assert_int_eq(frame_functions_new(&config, &functions), 0);
 }
 
 static void tear_down(void)
 {
 	symbolizer_free(sym);
-	v8_functions_free(functions);
+	frame_functions_free(functions);
 	v8_procs_free(procs);
 	event_loop_free(loop);
 	close(proc_fd);
@@ -82,7 +82,7 @@ static int add(uint32_t number, uint32_t tgid, uint64_t shared, uint64_t identit
 		.address = shared, .identity = identity, .tgid = tgid, .number = number
 	};
 
-	return v8_functions_add(functions, &ev, sizeof(ev));
+	return frame_functions_add(functions, &ev, sizeof(ev));
 }
 
 static uint64_t make(const char *name)
@@ -102,7 +102,7 @@ static int check_ready(void *ctx, uint32_t events)
 
 static struct location *wait_for(uint32_t number)
 {
-	struct location *loc = v8_functions_locate(functions, number);
+	struct location *loc = frame_functions_locate(functions, number);
 	struct event_source *timer;
 
 	ck_assert_ptr_nonnull(loc);
@@ -119,10 +119,10 @@ START_TEST(a_function_gets_its_name)
 	uint64_t shared = make("total");
 	struct location *loc, *promise;
 
-	ck_assert_ptr_null(v8_functions_locate(functions, 1));
+	ck_assert_ptr_null(frame_functions_locate(functions, 1));
 	ck_assert_int_eq(add(1, self, shared, v8_identity(shared)), 0);
-	v8_functions_ask(functions);
-	promise = v8_functions_locate(functions, 1);
+	frame_functions_ask(functions);
+	promise = frame_functions_locate(functions, 1);
 	ck_assert(!promise->ready);
 	loc = wait_for(1);
 	ck_assert_ptr_eq(loc, promise);
@@ -135,10 +135,10 @@ START_TEST(a_function_gets_its_name)
 	/* The same function elsewhere is the same location. */
 	shared = make("total");
 	ck_assert_int_eq(add(2, self, shared, v8_identity(shared)), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert_uint_eq(wait_for(2)->id, loc->id);
-	ck_assert_uint_eq(v8_functions_count(functions), 2);
-	ck_assert_uint_eq(v8_functions_missed(functions), 0);
+	ck_assert_uint_eq(frame_functions_count(functions), 2);
+	ck_assert_uint_eq(frame_functions_missed(functions), 0);
 }
 END_TEST
 
@@ -154,7 +154,7 @@ START_TEST(many_at_a_time)
 		shared = make(name);
 		ck_assert_int_eq(add(i + 1, self, shared, v8_identity(shared)), 0);
 	}
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	for (uint32_t i = 0; letters[i]; i++) {
 		name[0] = letters[i];
 		ck_assert_str_eq(wait_for(i + 1)->function, name);
@@ -167,17 +167,17 @@ START_TEST(what_has_moved_is_described_anew)
 	uint64_t shared = make("total");
 
 	ck_assert_int_eq(add(1, self, shared, v8_identity(shared) + 1), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert(!wait_for(1)->has_symbol);
-	ck_assert_uint_eq(v8_functions_missed(functions), 1);
+	ck_assert_uint_eq(frame_functions_missed(functions), 1);
 	ck_assert_uint_eq(n_forgotten, 0);
-	v8_functions_collect(functions);
+	frame_functions_collect(functions);
 	ck_assert_uint_eq(n_forgotten, 1);
 	ck_assert_uint_eq(forgotten[0], shared);
-	v8_functions_collect(functions); /* once is enough */
+	frame_functions_collect(functions); /* once is enough */
 	ck_assert_uint_eq(n_forgotten, 1);
 	ck_assert_int_eq(add(2, self, shared, v8_identity(shared)), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert_str_eq(wait_for(2)->function, "total");
 }
 END_TEST
@@ -188,11 +188,11 @@ START_TEST(a_builtin_function)
 	uint64_t shared = v8_shared(v8_one_byte("map"), v8_object(131, 32), 1);
 
 	ck_assert_int_eq(add(1, self, shared, v8_identity(shared)), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert(!wait_for(1)->has_symbol);
-	v8_functions_collect(functions);
+	frame_functions_collect(functions);
 	ck_assert_uint_eq(n_forgotten, 0);
-	ck_assert_uint_eq(v8_functions_missed(functions), 0);
+	ck_assert_uint_eq(frame_functions_missed(functions), 0);
 }
 END_TEST
 
@@ -208,7 +208,7 @@ START_TEST(a_process_that_is_gone)
 	ck_assert_int_eq(add(1, (uint32_t)child, shared, v8_identity(shared)), 0);
 	ck_assert_int_eq(add(2, 77, shared, v8_identity(shared)), 0); /* no V8 */
 	ck_assert_int_eq(add(3, self, other, v8_identity(other)), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert(!wait_for(1)->has_symbol);
 	ck_assert(!wait_for(2)->has_symbol);
 	ck_assert_str_eq(wait_for(3)->function, "other");
@@ -221,21 +221,21 @@ START_TEST(a_process_that_goes_while_it_is_asked)
 	struct location *loc;
 
 	ck_assert_int_eq(add(1, self, shared, v8_identity(shared)), 0);
-	loc = v8_functions_locate(functions, 1);
-	v8_functions_ask(functions);
-	v8_functions_emptied(functions, self);
+	loc = frame_functions_locate(functions, 1);
+	frame_functions_ask(functions);
+	frame_functions_emptied(functions, self);
 	ck_assert(loc->ready);
 	ck_assert(!loc->has_symbol);
 	ck_assert_uint_eq(n_forgotten, 1);
 	/* The answer still comes, and means nothing. */
 	shared = make("next");
 	ck_assert_int_eq(add(2, self, shared, v8_identity(shared)), 0);
-	v8_functions_ask(functions);
+	frame_functions_ask(functions);
 	ck_assert_str_eq(wait_for(2)->function, "next");
-	ck_assert(!v8_functions_locate(functions, 1)->has_symbol);
-	v8_functions_clear(functions);
-	ck_assert_uint_eq(v8_functions_count(functions), 0);
-	ck_assert_ptr_null(v8_functions_locate(functions, 2));
+	ck_assert(!frame_functions_locate(functions, 1)->has_symbol);
+	frame_functions_clear(functions);
+	ck_assert_uint_eq(frame_functions_count(functions), 0);
+	ck_assert_ptr_null(frame_functions_locate(functions, 2));
 }
 END_TEST
 
@@ -243,12 +243,12 @@ START_TEST(records_that_are_none)
 {
 	struct frames_event ev = { .number = 0 };
 
-	ck_assert_int_eq(v8_functions_add(functions, &ev, sizeof(ev)), -EBADMSG);
+	ck_assert_int_eq(frame_functions_add(functions, &ev, sizeof(ev)), -EBADMSG);
 	ev.number = 1;
-	ck_assert_int_eq(v8_functions_add(functions, &ev, sizeof(ev) - 1), -EBADMSG);
-	ck_assert_int_eq(v8_functions_add(functions, &ev, sizeof(ev)), 0);
-	ck_assert_int_eq(v8_functions_add(functions, &ev, sizeof(ev)), 0);
-	ck_assert_uint_eq(v8_functions_count(functions), 1);
+	ck_assert_int_eq(frame_functions_add(functions, &ev, sizeof(ev) - 1), -EBADMSG);
+	ck_assert_int_eq(frame_functions_add(functions, &ev, sizeof(ev)), 0);
+	ck_assert_int_eq(frame_functions_add(functions, &ev, sizeof(ev)), 0);
+	ck_assert_uint_eq(frame_functions_count(functions), 1);
 }
 END_TEST
 
@@ -259,19 +259,19 @@ START_TEST(more_than_there_is_room_for)
 
 	for (uint32_t i = 1; i <= n + 10; i++) {
 		ck_assert_int_eq(add(i, 77, 0x1000 + i, 1), 0);
-		(void)v8_functions_locate(functions, 1);
+		(void)frame_functions_locate(functions, 1);
 	}
-	ck_assert_uint_eq(v8_functions_count(functions), n);
+	ck_assert_uint_eq(frame_functions_count(functions), n);
 	ck_assert_uint_eq(n_forgotten, 10);
 	ck_assert_uint_eq(forgotten[0], 0x1002);
-	ck_assert_ptr_nonnull(v8_functions_locate(functions, 1));
-	ck_assert_ptr_null(v8_functions_locate(functions, 2));
+	ck_assert_ptr_nonnull(frame_functions_locate(functions, 1));
+	ck_assert_ptr_null(frame_functions_locate(functions, 2));
 }
 END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("v8_functions");
+	Suite *s = suite_create("frame_functions");
 	TCase *tc = tcase_create("functions");
 	SRunner *sr;
 	int n;
