@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0 */
 /*
- * gpu_point_events.h - tracepoints of GPU schedulers, fences and displays, as
+ * gpu_point_events.h - tracepoints of GPU schedulers, fences, displays and memory, as
  * bpf/gpu_points.bpf.h writes them down. Types GPU_JOBS_FIRST and up of gpu_events.h.
  *
  * The same program serves all of them: where the fields of a tracepoint lie
@@ -35,6 +35,7 @@ enum gpu_point {
 	GPU_VBLANK_QUEUED,
 	GPU_VBLANK_DELIVERED,
 	GPU_NVIDIA_XID,
+	GPU_MEM_TOTAL,
 	N_GPU_POINTS
 };
 

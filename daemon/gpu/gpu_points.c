@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_points.c - tracepoints of GPU jobs, fences and frames. */
+/* gpu_points.c - tracepoints of GPU jobs, fences, frames and memory. */
 #include "gpu_points.h"
 
 #include <bpf/bpf.h>
@@ -112,6 +112,7 @@ static const struct point points[N_GPU_POINTS] = {
 				   { "crtc", "seq", "file" },
 				   { NULL } },
 	[GPU_NVIDIA_XID] = { "nvidia", "nvidia_dev_xid", 0, { "error_code" }, { "?msg", "?dev" } },
+	[GPU_MEM_TOTAL] = { "gpu_mem", "gpu_mem_total", 0, { "gpu_id", "pid", "size" }, { NULL } },
 };
 
 const char *gpu_point_system(enum gpu_point point)
@@ -278,7 +279,7 @@ static const uint8_t attach_order[N_GPU_POINTS] = {
 	GPU_SCHED_RUN_2,    GPU_SCHED_QUEUE_2,	  GPU_SCHED_DEP,     GPU_SCHED_DEP_2,
 	GPU_FENCE_SIGNALED, GPU_FENCE_EMIT,	  GPU_FENCE_INIT,    GPU_I915_IN,
 	GPU_I915_ADD,	    GPU_VBLANK_DELIVERED, GPU_VBLANK_QUEUED, GPU_VBLANK,
-	GPU_FENCE_WAIT_END, GPU_FENCE_WAIT_START, GPU_NVIDIA_XID,
+	GPU_FENCE_WAIT_END, GPU_FENCE_WAIT_START, GPU_NVIDIA_XID,    GPU_MEM_TOTAL,
 };
 
 int gpu_points_attach(struct gpu_points *p)

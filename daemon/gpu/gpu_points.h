@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_points.h - which tracepoints tell of GPU jobs, fences and frames, what
+ * gpu_points.h - which tracepoints tell of GPU jobs, fences, frames and memory, what
  * their fields are called, and the attaching to those that this kernel has.
  *
  * Drivers are modules, and with them their tracepoints come and go: what is
@@ -40,6 +40,10 @@ enum {
 	NUM_TIME = 2, /* vblank: CLOCK_MONOTONIC */
 	/* GPU_NVIDIA_XID */
 	NUM_XID = 0,
+	/* GPU_MEM_TOTAL */
+	NUM_GPU_ID = 0,
+	NUM_PID = 1, /* 0: of all */
+	NUM_SIZE = 2,
 };
 
 /* Texts likewise. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_slices.h - jobs, waits for fences, frames and vblanks as packets. A part of
+ * gpu_slices.h - jobs, waits for fences, frames, vblanks and memory as packets. A part of
  * gpu_work.c, which knows what they are.
  *
  * A job is drawn on its queue, below "GPU", while the queue works on it; how long
@@ -45,5 +45,6 @@ int gpu_slices_frame(struct gpu_slices *s, const struct gpu_frame *frame);
 int gpu_slices_vblank(struct gpu_slices *s, uint32_t device, uint32_t crtc, uint32_t seq,
 		      uint64_t time_ns);
 int gpu_slices_xid(struct gpu_slices *s, const struct gpu_point_event *ev);
+int gpu_slices_memory(struct gpu_slices *s, const struct gpu_point_event *ev);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_slices_impl.h - the insides of gpu_slices.c, shared with gpu_frame_slices.c. */
+/* gpu_slices_impl.h - the insides of gpu_slices.c, shared with what writes frames and memory. */
 #ifndef GPU_SLICES_IMPL_H
 #define GPU_SLICES_IMPL_H
 

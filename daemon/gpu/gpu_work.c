@@ -412,6 +412,9 @@ int gpu_work_encode(struct gpu_work *w, const struct event_hdr *hdr)
 	case GPU_NVIDIA_XID:
 		r = gpu_slices_xid(w->slices, ev);
 		break;
+	case GPU_MEM_TOTAL:
+		r = gpu_slices_memory(w->slices, ev);
+		break;
 	default:
 		job_step(w, ev);
 	}

@@ -11,6 +11,7 @@
 #include "gpu/gpu_points.h"
 #include "gpu_point_events.h"
 #include "process/process_table.h"
+#include "process/process_table_update.h"
 #include "trace_writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -87,6 +88,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct trace_config config;
 	struct encoder_env env = { .config = &config, .start_ns = 1000 };
+	/* The one that the corpus has: memory is drawn of who is known. */
+	struct task_info task = {
+		.tid = 100, .tgid = 100, .start_ns = 500, .process_start_ns = 500
+	};
 	struct trace_writer_stats stats;
 	void *encoder = NULL;
 	uint64_t n;
@@ -95,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (trace_writer_new(drop, NULL, &env.writer) < 0)
 		return 0;
 	if (process_table_new(NULL, &env.processes) == 0 && gpu_encoder_new(&env, &encoder) == 0) {
+		process_table_fork(env.processes, &task);
 		n = encode(&env, encoder, data, size);
 		(void)trace_writer_flush(env.writer);
 		trace_writer_stats(env.writer, 0, &stats);

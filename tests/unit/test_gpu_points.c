@@ -54,6 +54,18 @@ static const char vblank[] = COMMON "\tfield:int crtc;\toffset:8;\tsize:4;\tsign
 				    "\tfield:ktime_t time;\toffset:16;\tsize:8;\tsigned:1;\n"
 				    "\tfield:bool high_prec;\toffset:24;\tsize:1;\tsigned:0;\n";
 
+/* gpu_mem_total, and the same with its fields elsewhere. */
+static const char memory[] =
+	COMMON "\tfield:uint32_t gpu_id;\toffset:8;\tsize:4;\tsigned:0;\n"
+	       "\tfield:uint32_t pid;\toffset:12;\tsize:4;\tsigned:0;\n"
+	       "\tfield:uint64_t size;\toffset:16;\tsize:8;\tsigned:0;\n"
+	       "\nprint fmt: \"gpu_id=%u pid=%u size=%llu\", REC->gpu_id, REC->pid, REC->size\n";
+
+static const char memory_moved[] =
+	COMMON "\tfield:uint64_t size;\toffset:8;\tsize:8;\tsigned:0;\n"
+	       "\tfield:uint32_t pid;\toffset:16;\tsize:4;\tsigned:0;\n"
+	       "\tfield:uint32_t gpu_id;\toffset:20;\tsize:4;\tsigned:0;\n";
+
 static void assert_field(const struct gpu_field *f, unsigned offset, unsigned size, unsigned kind)
 {
 	ck_assert_uint_eq(f->offset, offset);
@@ -116,6 +128,23 @@ START_TEST(fences_and_vblanks)
 	assert_field(&l.nums[NUM_CRTC], 8, 4, GPU_FIELD_INT);
 	assert_field(&l.nums[NUM_TIME], 16, 8, GPU_FIELD_INT);
 	ck_assert(!gpu_point_layout(GPU_VBLANK_DELIVERED, vblank, &l)); /* no file */
+}
+END_TEST
+
+START_TEST(memory_is_found_by_the_names_of_its_fields)
+{
+	struct gpu_layout l;
+
+	ck_assert(gpu_point_layout(GPU_MEM_TOTAL, memory, &l));
+	assert_field(&l.nums[NUM_GPU_ID], 8, 4, GPU_FIELD_UINT);
+	assert_field(&l.nums[NUM_PID], 12, 4, GPU_FIELD_UINT);
+	assert_field(&l.nums[NUM_SIZE], 16, 8, GPU_FIELD_UINT);
+	ck_assert_uint_eq(l.flags, 0); /* it happens in any thread */
+	ck_assert(gpu_point_layout(GPU_MEM_TOTAL, memory_moved, &l));
+	assert_field(&l.nums[NUM_GPU_ID], 20, 4, GPU_FIELD_UINT);
+	assert_field(&l.nums[NUM_PID], 16, 4, GPU_FIELD_UINT);
+	assert_field(&l.nums[NUM_SIZE], 8, 8, GPU_FIELD_UINT);
+	ck_assert(!gpu_point_layout(GPU_MEM_TOTAL, vblank, &l));
 }
 END_TEST
 
@@ -210,6 +239,7 @@ int main(void)
 	tcase_add_test(tc, its_ring_may_be_a_pointer);
 	tcase_add_test(tc, since_6_17_by_numbers);
 	tcase_add_test(tc, fences_and_vblanks);
+	tcase_add_test(tc, memory_is_found_by_the_names_of_its_fields);
 	tcase_add_test(tc, every_point_has_a_name);
 	tcase_add_test(tc, a_field_is_found_by_its_whole_name);
 	tcase_add_test(tc, what_makes_no_sense_is_no_field);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of tracepoints and ioctls up to the packets: jobs, waits, frames, and what links them. */
+/*
+ * Records of tracepoints and ioctls up to the packets: jobs, waits, frames, what links them, and
+ * memory.
+ */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -818,6 +821,115 @@ START_TEST(an_xid_is_a_mark)
 }
 END_TEST
 
+/* ---- memory ---- */
+
+static void add_process(uint32_t tgid)
+{
+	uint64_t start = t0 - NS_PER_SEC;
+	struct task_info task = {
+		.tid = tgid, .tgid = tgid, .start_ns = start, .process_start_ns = start
+	};
+
+	process_table_fork(processes, &task);
+}
+
+static void memory(uint32_t gpu_id, uint32_t pid, uint64_t size, uint64_t time)
+{
+	struct gpu_point_event ev = a_point(GPU_MEM_TOTAL, time);
+
+	ev.nums[NUM_GPU_ID] = gpu_id;
+	ev.nums[NUM_PID] = pid;
+	ev.nums[NUM_SIZE] = size;
+	ck_assert(gpu_work_machine_wide(&ev.hdr));
+	encode(&ev.hdr);
+}
+
+/* The i-th value of "GPU memory" > `name` of a process; 0: of all. */
+static const TracePacket *memory_of(uint32_t pid, const char *name, size_t i)
+{
+	for (size_t k = 0; k < w.n; k++) {
+		const TrackEvent *te = w.packets[k]->track_event;
+		const TrackDescriptor *t = te ? track(te->track_uuid) : NULL, *group, *process;
+
+		if (!t || !t->counter || strcmp(t->name, name) != 0)
+			continue;
+		group = track(t->parent_uuid);
+		ck_assert_str_eq(group->name, "GPU memory");
+		process = group->has_parent_uuid ? track(group->parent_uuid) : NULL;
+		if ((process ? (uint32_t)process->process->pid : 0) == pid && i-- == 0) {
+			ck_assert_int_eq(t->counter->unit, 3); /* SIZE_BYTES */
+			return w.packets[k];
+		}
+	}
+	return NULL;
+}
+
+static void assert_memory(uint32_t pid, const char *name, size_t i, int64_t size, uint64_t time)
+{
+	const TracePacket *pkt = memory_of(pid, name, i);
+
+	ck_assert_ptr_nonnull(pkt);
+	ck_assert(pkt->track_event->has_counter_value);
+	ck_assert_int_eq(pkt->track_event->counter_value, size);
+	ck_assert_uint_eq(pkt->timestamp, t0 + time);
+}
+
+START_TEST(memory_is_drawn_by_process_and_by_gpu)
+{
+	add_process(1000);
+	add_process(2000);
+	memory(0, 1000, 4096, 100);
+	memory(0, 0, 5ull << 32, 110);
+	memory(1, 1000, 12288, 120);
+	memory(0, 2000, 8192, 130);
+	memory(0, 1000, 0, 140);
+	memory(0, 0, 8192, 150);
+	finish();
+	assert_memory(1000, "gpu_id 0", 0, 4096, 100);
+	assert_memory(1000, "gpu_id 0", 1, 0, 140);
+	assert_memory(1000, "gpu_id 1", 0, 12288, 120);
+	assert_memory(2000, "gpu_id 0", 0, 8192, 130);
+	assert_memory(0, "gpu_id 0", 0, 5ll << 32, 110);
+	assert_memory(0, "gpu_id 0", 1, 8192, 150);
+	ck_assert_ptr_null(memory_of(0, "gpu_id 0", 2));
+	ck_assert_ptr_null(memory_of(0, "gpu_id 1", 0));
+	for (size_t k = 0; k < w.n; k++)
+		ck_assert_ptr_null(w.packets[k]->gpu_mem_total_event); /* never both */
+}
+END_TEST
+
+START_TEST(memory_of_who_is_not_there_is_left_out)
+{
+	add_process(1000);
+	memory(0, 1001, 4096, 100); /* nobody knows it */
+	memory(0, 1000, 4096, 200);
+	process_table_free_task(processes, 1000, t0 - NS_PER_SEC, t0 + 300);
+	memory(0, 1000, 0, 400); /* freed by a worker, later */
+	finish();
+	assert_memory(1000, "gpu_id 0", 0, 4096, 200);
+	ck_assert_ptr_null(memory_of(1000, "gpu_id 0", 1));
+	ck_assert_ptr_null(memory_of(1001, "gpu_id 0", 0));
+}
+END_TEST
+
+START_TEST(a_filter_leaves_out_others_memory_but_not_the_total)
+{
+	gpu_encoder_free(encoder);
+	config.n_pids = 1;
+	config.pids[0] = 1000;
+	open_encoder();
+	add_process(1000);
+	add_process(2000);
+	memory(0, 1000, 4096, 100);
+	memory(0, 2000, 8192, 200);
+	memory(0, 0, 12288, 300);
+	finish();
+	assert_memory(1000, "gpu_id 0", 0, 4096, 100);
+	assert_memory(0, "gpu_id 0", 0, 12288, 300);
+	ck_assert_ptr_null(memory_of(2000, "gpu_id 0", 0));
+}
+END_TEST
+
 /* ---- is it a record of ours? ---- */
 
 START_TEST(what_cannot_be_is_not_valid)
@@ -880,6 +992,9 @@ int main(void)
 	tcase_add_test(tc, a_gpu_job_that_makes_a_frame_late_is_linked_to_it);
 	tcase_add_test(tc, a_clients_frame_is_on_its_own_timeline);
 	tcase_add_test(tc, an_xid_is_a_mark);
+	tcase_add_test(tc, memory_is_drawn_by_process_and_by_gpu);
+	tcase_add_test(tc, memory_of_who_is_not_there_is_left_out);
+	tcase_add_test(tc, a_filter_leaves_out_others_memory_but_not_the_total);
 	tcase_add_test(tc, what_cannot_be_is_not_valid);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);

@@ -13,6 +13,7 @@
     gpu_check.py virgl TRACE ORACLE        EXECBUFFER of virtio_gpu, called by Mesa
     gpu_check.py flood TRACE DID           all calls are there, or some and a loss
     gpu_check.py counters TRACE DID        of one engine of fakegpu
+    gpu_check.py memory TRACE ORACLE       what gpu_mem:gpu_mem_total says, each time
 
 Exits with 1 and says what differs.
 """
@@ -389,6 +390,24 @@ def check_counters(trace, did):
             differs(f"{used} ns of {did.busy['gfx']}")
 
 
+def check_memory(trace, oracle):
+    trace, oracle = Trace(trace), Oracle(oracle)
+    did, got = {}, {}
+    for event in oracle.named("gpu_mem_total"):
+        gpu, pid, size = map(int, re.search(r"gpu_id=(\d+) pid=(\d+) size=(\d+)", event[3]).groups())
+        did.setdefault((gpu, pid), []).append(size)
+    for uuid, values in trace.counters.items():
+        name, group, _, _ = trace.tracks[uuid]
+        if group not in trace.tracks or trace.tracks[group].name != "GPU memory":
+            continue
+        parent = trace.tracks.get(trace.tracks[group].parent)
+        gpu = int(re.fullmatch(r"gpu_id (\d+)", name)[1])
+        got[gpu, parent.pid if parent else 0] = [value for _, value in values]
+    if not any(pid and any(sizes) for (_, pid), sizes in did.items()):
+        differs(f"no process had memory: {did}")
+    expect_equal("memory by GPU and process", did, got)
+
+
 def check_frames(trace, did):
     trace, did = Trace(trace), Did(did)
     frames = [s for s in trace.slices if s.category == "frame" and s.name.startswith("frame")]
@@ -410,6 +429,7 @@ def main():
         "same-ioctls": check_same_ioctls,
         "flood": check_flood,
         "counters": check_counters,
+        "memory": check_memory,
         "virgl": check_virgl,
         "jobs": check_jobs,
         "two-gpus": check_two_gpus,

@@ -45,6 +45,7 @@ struct fake_gpu {
 	struct drm_device drm;
 	struct platform_device *pdev;
 	struct fake_ring ring[FAKEGPU_N_RINGS];
+	atomic64_t bytes; /* of all clients */
 };
 
 struct fake_client {
@@ -277,6 +278,15 @@ static const struct drm_ioctl_desc ioctls[] = {
 
 /* ---- files ---- */
 
+/* Of a client, which now has `bytes`, and of all of them: `change` more. */
+static void report_memory(struct drm_device *drm, struct fake_client *client, u64 bytes, s64 change)
+{
+	u32 id = drm->primary ? drm->primary->index : drm->render->index;
+
+	trace_gpu_mem_total(id, client->tgid, bytes);
+	trace_gpu_mem_total(id, 0, atomic64_add_return(change, &to_gpu(drm)->bytes));
+}
+
 static int client_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct fake_client *client = kzalloc(sizeof(*client), GFP_KERNEL);
@@ -295,8 +305,7 @@ static int client_open(struct drm_device *drm, struct drm_file *file)
 			goto fail;
 	}
 	file->driver_priv = client;
-	trace_gpu_mem_total(drm->primary ? drm->primary->index : drm->render->index, client->tgid,
-			    CLIENT_KIB << 10);
+	report_memory(drm, client, CLIENT_KIB << 10, CLIENT_KIB << 10);
 	return 0;
 
 fail:
@@ -313,8 +322,7 @@ static void client_close(struct drm_device *drm, struct drm_file *file)
 
 	for (i = 0; i < FAKEGPU_N_RINGS; i++)
 		drm_sched_entity_destroy(&client->entity[i]);
-	trace_gpu_mem_total(drm->primary ? drm->primary->index : drm->render->index, client->tgid,
-			    0);
+	report_memory(drm, client, 0, -(CLIENT_KIB << 10));
 	kref_put(&client->ref, client_free);
 }
 
