@@ -53,10 +53,11 @@ if wanted forked-inside; then
 	run forked-inside "$jit" forked "$ms"
 	labels="$labels forked-inside"
 fi
-# Its pid is another one there, and so is its /tmp.
+# Its pid is another one there, and so is its /tmp, whatever we have in ours.
 if wanted map-inside && unshare -pmf true 2>/dev/null; then
 	run map-inside unshare -pmf sh -c \
-		"mount -t tmpfs tmpfs /tmp 2>/dev/null; exec '$jit' map $ms"
+		"exec 9<'$jit'; mount -t tmpfs tmpfs /tmp && cp /proc/self/fd/9 /tmp/jit &&
+		chmod +x /tmp/jit && exec 9<&- && exec /tmp/jit map $ms"
 	labels="$labels map-inside"
 fi
 if wanted node && command -v node >/dev/null; then
