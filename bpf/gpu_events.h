@@ -4,8 +4,7 @@
 #define GPU_EVENTS_H
 
 #include "event.h"
-#include "python.h"
-#include "unwind.h"
+#include "user_stack.h"
 
 /* hdr.type. Each part of the source has its range. */
 enum gpu_event_type {
@@ -130,32 +129,12 @@ struct gpu_ioctl_event {
 _Static_assert(sizeof(struct gpu_ioctl_event) == GPU_IOCTL_HEAD + 2 * GPU_IOCTL_MAX_DATA,
 	       "no padding");
 
-#define GPU_PYTHON_CUT	 0x80 /* there are more Python frames than these */
-#define GPU_N_PYTHON(ev) ((ev)->python & ~GPU_PYTHON_CUT)
-
-/*
- * With the stack that led to the call: `ips`, innermost first, then words of
- * Python frames (python.h). Only as many as there are get transferred, unless the
- * daemon has to finish the walk: then the whole record is, up to the end of what
- * was copied of the stack. `ioctl` is whole, whatever its n_in and n_out are.
- */
+/* With the stack that led to the call. `ioctl` is whole, whatever its n_in and n_out are. */
 struct gpu_ioctl_stack_event {
 	struct gpu_ioctl_event ioctl;
-	__u32 n_user;
-	__u8 end; /* enum unwind_end */
-	__u8 has_copy;
-	__u8 python; /* how many words; GPU_PYTHON_CUT */
-	__u8 pad;
-	__u64 ips[UNWIND_MAX_FRAMES + PYTHON_WORDS_ROOM];
-	struct unwind_copy copy;
-	__u8 stack[UNWIND_COPY_BYTES];
+	struct user_stack user;
 };
 
-#define GPU_STACK_HEAD (sizeof(struct gpu_ioctl_event) + 8)
-#define GPU_STACK_COPY_HEAD \
-	(GPU_STACK_HEAD + 8 * (UNWIND_MAX_FRAMES + PYTHON_WORDS_ROOM) + sizeof(struct unwind_copy))
-_Static_assert(sizeof(struct gpu_ioctl_stack_event) == GPU_STACK_COPY_HEAD + UNWIND_COPY_BYTES,
-	       "no padding");
 _Static_assert(sizeof(struct gpu_ioctl_stack_event) < 32768, "per-CPU maps hold no more");
 
 #endif

@@ -14,15 +14,13 @@
 #define GPU_IOCTL_BPF_H
 
 #include "gpu_device.bpf.h"
-#include "interp.bpf.h"
 #include "syscall_regs.bpf.h"
-#include "unwind.bpf.h"
+#include "user_stack.bpf.h"
 
 /* Facts of the machine, fixed at load. */
 const volatile __u32 ioctl_nr = 16;	   /* of the system call */
 const volatile __u32 compat_ioctl_nr = 54; /* of 32-bit programs */
 const volatile bool only_compat = false;   /* of the tracepoints of all calls: 32-bit programs */
-const volatile bool python_frames = true;  /* this kernel can walk them */
 const volatile __u64 slow_ns = 1000000;	   /* what takes that long is always kept */
 /* Of the files and devices that have one driver by their nature; 0: not in the table. */
 const volatile __u32 slot_of_class[N_GPU_CLASSES];
@@ -312,38 +310,6 @@ static __always_inline void take_output(struct gpu_call *call)
 		ev->flags |= GPU_NO_OUTPUT;
 }
 
-/* Behind the others. */
-static __always_inline void python_words(struct gpu_ioctl_stack_event *ev)
-{
-	__u32 end = PYTHON_NONE, at = ev->n_user, n = 0;
-
-	asm volatile("" : "+r"(at));
-	if (python_frames && at <= UNWIND_MAX_FRAMES)
-		n = interp_words(ev->ioctl.hdr.tgid, ev->ioctl.hdr.tid, ev->ips + at, &end);
-	ev->python = n | (n && end != PYTHON_COMPLETE ? GPU_PYTHON_CUT : 0);
-}
-
-static __always_inline void walk(void *ctx, struct gpu_ioctl_stack_event *ev)
-{
-	struct unwind_result r = {};
-	long n;
-
-	ev->has_copy = 0;
-	if (unwind_by_tables) {
-		unwind_user(ev->ips, &ev->copy, &r);
-		ev->has_copy =
-			ev->copy.sp && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <
-					       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4;
-	} else {
-		n = bpf_get_stack(ctx, ev->ips, 127 * sizeof(__u64), BPF_F_USER_STACK);
-		r.n = n > 0 ? (__u32)n / sizeof(__u64) : 0;
-		r.end = UNWIND_FP_ONLY;
-	}
-	ev->n_user = r.n;
-	ev->end = r.end;
-	python_words(ev);
-}
-
 /* The room of this CPU, if a stack may be taken now. */
 static __always_inline struct gpu_room *take_room(__u64 now)
 {
@@ -363,27 +329,20 @@ static __always_inline struct gpu_room *take_room(__u64 now)
 	return room;
 }
 
-static __always_inline void output_with_stack(void *ctx, struct gpu_room *room,
+/* False: there was none to walk. */
+static __always_inline bool output_with_stack(void *ctx, struct gpu_room *room,
 					      struct gpu_call *call, struct event_stream *s)
 {
 	struct gpu_ioctl_stack_event *ev = &room->ev;
-	__u32 size, n;
+	__u32 size = sizeof(ev->ioctl) + user_stack_walk(ctx, &ev->user);
 
+	if (!ev->user.n_user || size > sizeof(*ev)) /* the latter cannot be: for the verifier */
+		return false;
 	__builtin_memcpy(&ev->ioctl, &call->ev, sizeof(ev->ioctl));
-	walk(ctx, ev);
-	n = ev->n_user + GPU_N_PYTHON(ev);
-	if (ev->has_copy) {
-		unwind_copy_stack(&ev->copy, ev->stack, UNWIND_COPY_BYTES);
-		ev->copy.len &= ~7u; /* records have a multiple of 8 bytes */
-		size = GPU_STACK_COPY_HEAD + ev->copy.len;
-	} else {
-		size = GPU_STACK_HEAD + n * sizeof(__u64);
-	}
-	if (size > sizeof(*ev))
-		return; /* for the verifier: it cannot be */
 	ev->ioctl.hdr.type = GPU_IOCTL_STACK;
 	ev->ioctl.hdr.size = size;
 	event_output(&ev->ioctl.hdr, s, size);
+	return true;
 }
 
 static __always_inline void record(void *ctx, struct task_struct *task, struct gpu_call *call,
@@ -392,6 +351,7 @@ static __always_inline void record(void *ctx, struct task_struct *task, struct g
 	struct gpu_ioctl_event *ev = &call->ev;
 	struct gpu_room *room = 0;
 	struct event_stream *s;
+	bool is_out = false;
 	__u64 seq = 0;
 	__u32 size;
 
@@ -408,11 +368,11 @@ static __always_inline void record(void *ctx, struct task_struct *task, struct g
 	    !is_retry(ev->ret))
 		room = take_room(now);
 	if (room) {
-		output_with_stack(ctx, room, call, s);
+		is_out = output_with_stack(ctx, room, call, s);
 		room->busy = 0;
-	} else if (size <= sizeof(*ev)) {
-		event_output(&ev->hdr, s, size);
 	}
+	if (!is_out && size <= sizeof(*ev))
+		event_output(&ev->hdr, s, size);
 	ev->n_skipped = 0;
 }
 

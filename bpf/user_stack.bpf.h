@@ -2,8 +2,8 @@
 /*
  * user_stack.bpf.h - walks the user stack of the running thread into a record.
  *
- * For programs that run in a thread's own context. Define WAKEUP_BAND as 65536
- * before common.bpf.h: a record with a copied stack is that long.
+ * For programs that run in a thread's own context. Where most records have a stack,
+ * define WAKEUP_BAND as 65536 before common.bpf.h: one with a copied stack is that long.
  */
 #ifndef USER_STACK_BPF_H
 #define USER_STACK_BPF_H
@@ -29,7 +29,7 @@ static __always_inline void user_stack_python(struct user_stack *u)
 }
 
 /* Returns how many bytes of `u` are to be transferred. */
-static __always_inline __u32 user_stack_walk(struct pt_regs *ctx, struct user_stack *u)
+static __always_inline __u32 user_stack_walk(void *ctx, struct user_stack *u)
 {
 	struct unwind_result r = {};
 	long n;

@@ -72,13 +72,8 @@ static bool valid_head(const struct gpu_ioctl_event *ev)
 
 static bool valid_stack(const struct gpu_ioctl_stack_event *ev, size_t len)
 {
-	if (len < GPU_STACK_HEAD || ev->n_user > UNWIND_MAX_FRAMES || ev->end >= UNWIND_ENDS ||
-	    ev->has_copy > 1)
-		return false;
-	if (!ev->has_copy)
-		return len == GPU_STACK_HEAD + (ev->n_user + GPU_N_PYTHON(ev)) * sizeof(uint64_t);
-	return len >= GPU_STACK_COPY_HEAD && ev->copy.len <= UNWIND_COPY_BYTES &&
-	       len == GPU_STACK_COPY_HEAD + (size_t)ev->copy.len;
+	return len >= sizeof(ev->ioctl) + USER_STACK_HEAD &&
+	       user_stack_valid(&ev->user, len - sizeof(ev->ioctl));
 }
 
 bool gpu_ioctl_valid(const struct event_hdr *hdr, size_t len)
@@ -186,26 +181,15 @@ static int add_with_stack(struct gpu_ioctls *g, const struct gpu_ioctl_stack_eve
 		.tgid = ev->ioctl.hdr.tgid,
 		.tid = ev->ioctl.hdr.tid,
 		.cpu = ev->ioctl.hdr.cpu,
-		.user = (const uint64_t *)ev->ips,
-		.n_user = ev->n_user,
-		.end = ev->end,
-		.words = (const uint64_t *)ev->ips + ev->n_user,
-		.n_words = GPU_N_PYTHON(ev),
-		.words_whole = !(ev->python & GPU_PYTHON_CUT),
 	};
 	struct waiting *copy;
 
-	if (ev->n_user == 0) /* there was none to walk */
-		return write_slice(g, w, 0);
 	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	*copy = *w;
 	s.what = copy;
-	if (ev->has_copy) {
-		s.copy = &ev->copy;
-		s.stack = ev->stack;
-	}
+	stack_sample_user(&s, &ev->user);
 	return stack_encoder_add(g->stacks, &s);
 }
 

@@ -79,7 +79,7 @@ static void make_length_fit(struct gpu_ioctl_event *ev, size_t len)
 	if (ev->enter_ns > ev->hdr.time_ns)
 		ev->enter_ns = ev->hdr.time_ns;
 	ev->gpu_class = (uint8_t)(1 + ev->gpu_class % (N_GPU_CLASSES - 1));
-	if (len < GPU_STACK_HEAD) {
+	if (len < (sizeof(struct gpu_ioctl_event) + USER_STACK_HEAD)) {
 		ev->hdr.type = (uint16_t)(ev->hdr.type % 2 ? GPU_IOCTL : GPU_IOCTL_UNFINISHED);
 		ev->n_in = (uint8_t)(data < GPU_IOCTL_MAX_DATA ? data : GPU_IOCTL_MAX_DATA);
 		data -= data < GPU_ROUND(ev->n_in) ? data : GPU_ROUND(ev->n_in);
@@ -89,11 +89,13 @@ static void make_length_fit(struct gpu_ioctl_event *ev, size_t len)
 	ev->hdr.type = GPU_IOCTL_STACK;
 	ev->n_in %= GPU_IOCTL_MAX_DATA + 1;
 	ev->n_out %= GPU_IOCTL_MAX_DATA + 1;
-	stack->has_copy = len >= GPU_STACK_COPY_HEAD;
-	if (stack->has_copy)
-		stack->copy.len = (uint32_t)(len - GPU_STACK_COPY_HEAD);
+	stack->user.has_copy = len >= (sizeof(struct gpu_ioctl_event) + USER_STACK_COPY_HEAD);
+	if (stack->user.has_copy)
+		stack->user.copy.len =
+			(uint32_t)(len - (sizeof(struct gpu_ioctl_event) + USER_STACK_COPY_HEAD));
 	else
-		stack->n_user = (uint32_t)((len - GPU_STACK_HEAD) / 8);
+		stack->user.n_user =
+			(uint32_t)((len - (sizeof(struct gpu_ioctl_event) + USER_STACK_HEAD)) / 8);
 }
 
 /* Whether it counts as an event. */
