@@ -11,10 +11,8 @@
 #include "common.bpf.h"
 #include "cpu_events.h"
 #include "interp.bpf.h"
+#include "own.bpf.h"
 #include "unwind.bpf.h"
-
-/* Processes of our own, 0-ended; written while the program is attached. */
-__u32 own_tgids[EVENT_MAX_OWN];
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -22,14 +20,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct cpu_sample_event);
 } scratch SEC(".maps");
-
-static __always_inline bool is_own(__u32 tgid)
-{
-	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
-		if (own_tgids[i] == tgid)
-			return true;
-	return false;
-}
 
 /* bpf_get_stack() gives bytes; a failure gives no frames. */
 static __always_inline __u32 n_frames(long bytes, __u32 max)

@@ -41,7 +41,11 @@ struct event_stream {
 };
 
 #define EVENT_MAX_STREAMS 64
-#define EVENT_MAX_OWN \
-	24 /* processes of our own that are left out: workers, clients of 16 sessions */
+
+/* Processes of our own that are left out: the daemon, workers, clients of 16 sessions. */
+#define EVENT_MAX_OWN 24
+struct event_own {
+	__u32 tgids[EVENT_MAX_OWN]; /* 0-ended, if there is room */
+};
 
 #endif

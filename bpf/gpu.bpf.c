@@ -11,17 +11,7 @@
  */
 #include "common.bpf.h"
 #include "gpu_events.h"
-
-/* Changed by the daemon while we run. */
-__u32 own_tgids[EVENT_MAX_OWN]; /* left out; 0 = free */
-
-static __always_inline bool is_own(__u32 tgid)
-{
-	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
-		if (own_tgids[i] == tgid)
-			return true;
-	return false;
-}
+#include "own.bpf.h"
 
 #include "gpu_ioctl.bpf.h"
 #include "gpu_ioctl_iter.bpf.h"

@@ -15,6 +15,7 @@
 #include "irq_depth.bpf.h"
 #include "offcpu_describe.bpf.h"
 #include "offcpu_events.h"
+#include "own.bpf.h"
 #include "unwind.bpf.h"
 
 /* Kernel's include/linux/sched.h; these have not changed since 4.14 resp. as noted. */
@@ -23,8 +24,7 @@
 #define TASK_NOLOAD  0x400
 
 /* Changed by the daemon while we run. */
-__u32 own_tgids[EVENT_MAX_OWN]; /* left out; 0 = free */
-__u64 wait_min_ns = ~0ull;	/* a wait that is over sooner is no event; ~0: none is wanted */
+__u64 wait_min_ns = ~0ull; /* a wait that is over sooner is no event; ~0: none is wanted */
 
 /* Of one thread, from its first wait to its end. */
 struct wait {
@@ -110,14 +110,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct budget);
 } budget SEC(".maps");
-
-static __always_inline bool is_own(__u32 tgid)
-{
-	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
-		if (own_tgids[i] == tgid)
-			return true;
-	return false;
-}
 
 /* ---- user stacks ---- */
 

@@ -9,6 +9,7 @@
  * while a program of theirs does (bpf_prog_active).
  */
 #include "common.bpf.h"
+#include "own.bpf.h"
 #include "socket.bpf.h"
 #include "syscall_regs.bpf.h"
 #include "syscalls_events.h"
@@ -16,9 +17,6 @@
 /* Facts of the machine, fixed at load. */
 const volatile __u8 call_of_nr[SYSCALLS_MAX_NR]; /* enum syscalls_call_id */
 const volatile __u64 wait_min_ns = 10000;	 /* a wait that is over sooner is no event */
-
-/* Changed by the daemon while we run. */
-__u32 own_tgids[EVENT_MAX_OWN]; /* left out; 0 = free */
 
 /* Calls of 32-bit programs: their numbers and structs differ, so they are not shown. */
 __u64 n_compat;
@@ -54,14 +52,6 @@ struct bpf_iter__task {
 #pragma clang attribute pop
 
 #define ERESTART_RESTARTBLOCK 516
-
-static __always_inline bool is_own(__u32 tgid)
-{
-	for (int i = 0; i < EVENT_MAX_OWN && own_tgids[i]; i++)
-		if (own_tgids[i] == tgid)
-			return true;
-	return false;
-}
 
 /* Keeps the last CALL_PATH_LEN of the `len` bytes at `src`, in the kernel or not. */
 static __always_inline void put_path(struct syscalls_call *call, const char *src, __u32 len,

@@ -94,7 +94,10 @@ struct collector {
 	/* The kernel's counters of one stream on one CPU. NULL without a ring. */
 	int (*count)(void *state, unsigned stream, unsigned cpu, struct event_stream *ret);
 
-	/* The loaded BPF objects one by one, to account for their cost; NULL: no more. Optional. */
+	/*
+	 * The loaded BPF objects one by one; NULL: no more. Optional. Their cost is
+	 * accounted for, and those with own.bpf.h are told which processes are ours.
+	 */
 	struct bpf_object *(*object)(void *state, unsigned i);
 
 	/* About once a second: reopen what hotplug closed, poll counters. Optional. */
@@ -107,11 +110,6 @@ struct collector {
 	int (*session_open)(void *state, const struct trace_config *config, unsigned slot,
 			    char why[WHY_LEN]);
 	void (*session_close)(void *state, unsigned slot);
-	/*
-	 * Optional: processes of our own (daemon, worker, client) whose events
-	 * are not wanted. Called after start and whenever the list changes.
-	 */
-	void (*exclude)(void *state, const uint32_t *tgids, size_t n);
 	/*
 	 * Optional: hands `fn` a record of everything that had begun by `end_ns`
 	 * and is still going on (calls that have not returned), for a session

@@ -40,8 +40,7 @@ struct sources {
 	unsigned n_cpus;
 	int bpf_stats_fd;     /* the kernel measures programs while this is open */
 	uint64_t bpf_gone_ns; /* run time of programs that are no longer loaded */
-	uint32_t own_tgids[EVENT_MAX_OWN];
-	size_t n_own_tgids;
+	struct event_own own;
 	unsigned n;
 	struct source sources[MAX_COLLECTORS];
 };
@@ -173,6 +172,26 @@ static void update_bpf_stats(struct sources *s)
 	}
 }
 
+static struct bpf_object *object_of(struct source *src, unsigned i)
+{
+	return src->state && src->collector->object ? src->collector->object(src->state, i) : NULL;
+}
+
+/* Of the programs that look into own.bpf.h. */
+static void exclude_own(struct source *src)
+{
+	struct bpf_object *obj;
+	uint32_t zero = 0;
+
+	for (unsigned i = 0; (obj = object_of(src, i)); i++) {
+		int fd = bpf_object__find_map_fd_by_name(obj, "own");
+
+		if (fd >= 0 && bpf_map_update_elem(fd, &zero, &src->all->own, BPF_ANY) < 0)
+			log_warn("%s: the recorder's own events are in it: %s",
+				 src->collector->name, strerror(errno));
+	}
+}
+
 static int source_start(struct source *src)
 {
 	struct sources *s = src->all;
@@ -199,8 +218,7 @@ static int source_start(struct source *src)
 			bpf_load_explain(src->err, src->collector->name, src->why, WHY_LEN);
 		return src->err;
 	}
-	if (src->collector->exclude)
-		src->collector->exclude(src->state, s->own_tgids, s->n_own_tgids);
+	exclude_own(src);
 	return 0;
 }
 
@@ -252,9 +270,7 @@ static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
 {
 	struct bpf_object *obj;
 
-	if (!src->state || !src->collector->object)
-		return;
-	for (unsigned i = 0; (obj = src->collector->object(src->state, i)); i++)
+	for (unsigned i = 0; (obj = object_of(src, i)); i++)
 		add_object_cost(obj, runs, ns);
 }
 
@@ -289,14 +305,10 @@ void sources_tick(struct sources *s, uint64_t now_ns)
 
 void sources_exclude(struct sources *s, const uint32_t *tgids, size_t n)
 {
-	s->n_own_tgids = n < EVENT_MAX_OWN ? n : EVENT_MAX_OWN;
-	memcpy(s->own_tgids, tgids, s->n_own_tgids * sizeof(*tgids));
-	for (unsigned i = 0; i < s->n; i++) {
-		struct source *src = &s->sources[i];
-
-		if (src->state && src->collector->exclude)
-			src->collector->exclude(src->state, s->own_tgids, s->n_own_tgids);
-	}
+	s->own = (struct event_own){ 0 };
+	memcpy(s->own.tgids, tgids, (n < EVENT_MAX_OWN ? n : EVENT_MAX_OWN) * sizeof(*tgids));
+	for (unsigned i = 0; i < s->n; i++)
+		exclude_own(&s->sources[i]);
 }
 
 /* ---- counters ---- */

@@ -109,14 +109,6 @@ static int cpu_count(void *state, unsigned stream, unsigned cpu, struct event_st
 	return bpf_ring_count(c->ring, stream, cpu, ret);
 }
 
-static void cpu_exclude(void *state, const uint32_t *tgids, size_t n)
-{
-	struct cpu *c = state;
-
-	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
-		c->skel->bss->own_tgids[i] = i < n ? tgids[i] : 0;
-}
-
 static void cpu_session_close(void *state, unsigned slot)
 {
 	struct cpu *c = state;
@@ -216,7 +208,6 @@ const struct collector cpu_collector = {
 	.tick = cpu_tick,
 	.session_open = cpu_session_open,
 	.session_close = cpu_session_close,
-	.exclude = cpu_exclude,
 	.per_session_streams = true,
 	.valid = cpu_sample_valid,
 	.encoder_new = cpu_encoder_new,

@@ -439,15 +439,6 @@ static struct bpf_object *gpu_object(void *state, unsigned i)
 	return i == 0 ? g->skel->obj : NULL;
 }
 
-static void gpu_exclude(void *state, const uint32_t *tgids, size_t n)
-{
-	struct gpu *g = state;
-
-	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
-		__atomic_store_n(&g->skel->bss->own_tgids[i], i < n ? tgids[i] : 0,
-				 __ATOMIC_RELAXED);
-}
-
 static void gpu_tick(void *state, uint64_t now_ns)
 {
 	struct gpu *g = state;
@@ -498,7 +489,6 @@ const struct collector gpu_collector = {
 	.count = gpu_count,
 	.object = gpu_object,
 	.tick = gpu_tick,
-	.exclude = gpu_exclude,
 	.unfinished = gpu_unfinished,
 	.is_machine_wide = gpu_work_machine_wide,
 	.valid = gpu_valid,

@@ -173,15 +173,6 @@ static int offcpu_count(void *state, unsigned stream, unsigned cpu, struct event
 	return bpf_ring_count(o->ring, stream, cpu, ret);
 }
 
-static void offcpu_exclude(void *state, const uint32_t *tgids, size_t n)
-{
-	struct offcpu *o = state;
-
-	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
-		__atomic_store_n(&o->skel->bss->own_tgids[i], i < n ? tgids[i] : 0,
-				 __ATOMIC_RELAXED);
-}
-
 /* ---- sessions ---- */
 
 static void set_minimum(struct offcpu *o)
@@ -260,7 +251,6 @@ const struct collector offcpu_collector = {
 	.object = offcpu_object,
 	.session_open = offcpu_session_open,
 	.session_close = offcpu_session_close,
-	.exclude = offcpu_exclude,
 	.unfinished = offcpu_unfinished,
 	.valid = offcpu_valid,
 	.encoder_new = offcpu_encoder_new,

@@ -136,15 +136,6 @@ static struct bpf_object *syscalls_object(void *state, unsigned i)
 	return i == 0 ? s->skel->obj : NULL;
 }
 
-static void syscalls_exclude(void *state, const uint32_t *tgids, size_t n)
-{
-	struct syscalls *s = state;
-
-	for (size_t i = 0; i < EVENT_MAX_OWN; i++)
-		__atomic_store_n(&s->skel->bss->own_tgids[i], i < n ? tgids[i] : 0,
-				 __ATOMIC_RELAXED);
-}
-
 static void syscalls_tick(void *state, uint64_t now_ns)
 {
 	struct syscalls *s = state;
@@ -191,7 +182,6 @@ const struct collector syscalls_collector = {
 	.count = syscalls_count,
 	.object = syscalls_object,
 	.tick = syscalls_tick,
-	.exclude = syscalls_exclude,
 	.unfinished = syscalls_unfinished,
 	.valid = syscalls_valid,
 	.encoder_new = syscalls_encoder_new,
