@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "io.h"
 #include "stack_end.h"
 #include "text.h"
@@ -206,6 +207,11 @@ static void print_cost(const Stopped *msg)
 	fprintf(stderr, "  cost: %.1f %% of one CPU for tracerd, %.1f %% for its BPF programs\n",
 		(double)msg->daemon_cpu_ns / 1e7 / seconds,
 		(double)msg->bpf_cpu_ns / 1e7 / seconds);
+	if (msg->unsampled_ns >= 100 * NS_PER_MS)
+		fprintf(stderr,
+			"  no samples of %.1f s of that: the kernel takes none while programs on "
+			"its tracepoints run\n",
+			(double)msg->unsampled_ns / 1e9);
 }
 
 bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, bool quiet)

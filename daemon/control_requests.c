@@ -328,11 +328,13 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	msg.reason = (char *)reason;
 	msg.has_elapsed_ns = msg.has_bytes = msg.has_processes = 1;
 	msg.has_daemon_cpu_ns = msg.has_bpf_cpu_ns = msg.has_kernel_hidden = 1;
+	msg.has_unsampled_ns = 1;
 	msg.elapsed_ns = session_elapsed_ns(s);
 	msg.bytes = session_bytes(s);
 	msg.processes = cost.n_processes;
 	msg.daemon_cpu_ns = cost.daemon_cpu_ns;
 	msg.bpf_cpu_ns = cost.bpf_cpu_ns;
+	msg.unsampled_ns = cost.unsampled_ns;
 	msg.kernel_hidden = symbols.kernel_hidden;
 	reply.has_id = 1;
 	reply.id = rec->stop_id;

@@ -42,12 +42,13 @@ struct session {
 	char sampling[512];
 
 	struct lines_query *lines; /* at the end; NULL: nothing is asked */
-	struct hash *lines_told; /* by module and address */
+	struct hash *lines_told;   /* by module and address */
 	uint64_t lines_until_ns;
 	uint64_t n_lines, n_lines_missed; /* locations */
 
 	struct cost cost_first, cost_last;
-	uint64_t bpf_first_ns, bpf_last_ns, bytes_last;
+	struct bpf_cost bpf_first;
+	uint64_t bpf_last_ns, bytes_last;
 };
 
 /* session_trace.c */

@@ -101,7 +101,8 @@ int session_write_head(struct session *s)
 	trace_writer_source(s->writer, MAX_COLLECTORS - 1, s->start_ns);
 	read_cost(s, &s->cost_first);
 	s->cost_last = s->cost_first;
-	s->bpf_first_ns = s->bpf_last_ns = sources_bpf_ns(s->env.sources);
+	sources_bpf_cost(s->env.sources, &s->bpf_first);
+	s->bpf_last_ns = s->bpf_first.ns;
 
 	r = trace_meta_machine(s->writer);
 	if (r == 0)
@@ -183,12 +184,14 @@ static int count_cost(struct session *s, const char *name, const char *unit,
 
 int session_write_cost(struct session *s)
 {
-	uint64_t bpf_ns = sources_bpf_ns(s->env.sources), bytes = trace_writer_bytes(s->writer);
+	uint64_t bytes = trace_writer_bytes(s->writer);
+	struct bpf_cost bpf;
 	struct cost cost;
 	double seconds;
 	int r;
 
 	read_cost(s, &cost);
+	sources_bpf_cost(s->env.sources, &bpf);
 	seconds = (double)(cost.time_ns - s->cost_last.time_ns) / 1e9;
 	if (seconds <= 0)
 		return 0;
@@ -203,9 +206,9 @@ int session_write_cost(struct session *s)
 		r = count_cost(s, "BPF CPU", "%",
 			       "run time of tracerd's BPF programs, of all its sessions",
 			       cost.time_ns,
-			       bpf_ns < s->bpf_last_ns
+			       bpf.ns < s->bpf_last_ns
 				       ? 0
-				       : (double)(bpf_ns - s->bpf_last_ns) / 1e7 / seconds);
+				       : (double)(bpf.ns - s->bpf_last_ns) / 1e7 / seconds);
 	if (r == 0)
 		r = count_cost(s, "daemon memory", "bytes", "resident memory of tracerd",
 			       cost.time_ns, (double)cost.rss_bytes);
@@ -213,7 +216,7 @@ int session_write_cost(struct session *s)
 		r = count_cost(s, "trace", "bytes/s", "growth of this trace", cost.time_ns,
 			       (double)(bytes - s->bytes_last) / seconds);
 	s->cost_last = cost;
-	s->bpf_last_ns = bpf_ns;
+	s->bpf_last_ns = bpf.ns;
 	s->bytes_last = bytes;
 	return r;
 }
@@ -221,15 +224,18 @@ int session_write_cost(struct session *s)
 void session_cost(const struct session *s, struct session_cost *ret)
 {
 	struct process_table_stats processes;
+	struct bpf_cost bpf;
 	struct cost cost;
 
 	read_cost(s, &cost);
+	sources_bpf_cost(s->env.sources, &bpf);
 	process_table_stats(s->env.processes, &processes);
 	*ret = (struct session_cost){ .n_processes = processes.n_processes };
 	/* A restarted worker begins at 0 again. */
 	if (cost.cpu_ns > s->cost_first.cpu_ns)
 		ret->daemon_cpu_ns = cost.cpu_ns - s->cost_first.cpu_ns;
-	ret->bpf_cpu_ns = sources_bpf_ns(s->env.sources) - s->bpf_first_ns;
+	ret->bpf_cpu_ns = bpf.ns - s->bpf_first.ns;
+	ret->unsampled_ns = bpf.unsampled_ns - s->bpf_first.unsampled_ns;
 }
 
 /* ---- tail ---- */
@@ -273,6 +279,7 @@ static int write_ledger(struct session *s)
 	session_cost(s, &cost);
 	add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
 	add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
+	add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
 	r = trace_meta_attributes(s->writer, a->list, a->n);
 	free(a);
 	return r;

@@ -38,8 +38,8 @@ struct source {
 struct sources {
 	struct sources_env env;
 	unsigned n_cpus;
-	int bpf_stats_fd;     /* the kernel measures programs while this is open */
-	uint64_t bpf_gone_ns; /* run time of programs that are no longer loaded */
+	int bpf_stats_fd;	  /* the kernel measures programs while this is open */
+	struct bpf_cost bpf_gone; /* of programs that are no longer loaded */
 	struct event_own own;
 	unsigned n;
 	struct source sources[MAX_COLLECTORS];
@@ -249,7 +249,7 @@ static void check_account(struct source *src)
 			  (unsigned long long)info.n_lost, (unsigned long long)info.n_delivered);
 }
 
-static void add_object_cost(struct bpf_object *obj, uint64_t *runs, uint64_t *ns)
+static void add_object_cost(struct bpf_object *obj, struct bpf_cost *cost)
 {
 	struct bpf_program *prog;
 
@@ -261,28 +261,29 @@ static void add_object_cost(struct bpf_object *obj, uint64_t *runs, uint64_t *ns
 		if (bpf_program__fd(prog) < 0 ||
 		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0)
 			continue;
-		*runs += info.run_cnt;
-		*ns += info.run_time_ns;
+		cost->runs += info.run_cnt;
+		cost->ns += info.run_time_ns;
+		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT)
+			cost->unsampled_ns += info.run_time_ns;
 	}
 }
 
-static void add_bpf_cost(struct source *src, uint64_t *runs, uint64_t *ns)
+static void add_bpf_cost(struct source *src, struct bpf_cost *cost)
 {
 	struct bpf_object *obj;
 
 	for (unsigned i = 0; (obj = object_of(src, i)); i++)
-		add_object_cost(obj, runs, ns);
+		add_object_cost(obj, cost);
 }
 
 void sources_release(struct sources *s, unsigned i)
 {
 	struct source *src = &s->sources[i];
-	uint64_t runs = 0;
 
 	if (!src->state || --src->n_users > 0)
 		return;
 	check_account(src);
-	add_bpf_cost(src, &runs, &s->bpf_gone_ns);
+	add_bpf_cost(src, &s->bpf_gone);
 	src->collector->stop(src->state);
 	src->state = NULL;
 	update_bpf_stats(s);
@@ -332,6 +333,7 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 {
 	struct source *src = &s->sources[i];
 	unsigned n_streams = src->collector->per_session_streams ? EVENT_MAX_STREAMS : 1;
+	struct bpf_cost cost = { 0 };
 
 	*ret = (struct source_info){
 		.running = src->state != NULL,
@@ -351,14 +353,14 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 			ret->n_lost += count.n_lost;
 		}
 	}
-	add_bpf_cost(src, &ret->bpf_runs, &ret->bpf_ns);
+	add_bpf_cost(src, &cost);
+	ret->bpf_runs = cost.runs;
+	ret->bpf_ns = cost.ns;
 }
 
-uint64_t sources_bpf_ns(struct sources *s)
+void sources_bpf_cost(struct sources *s, struct bpf_cost *ret)
 {
-	uint64_t runs = 0, ns = s->bpf_gone_ns;
-
+	*ret = s->bpf_gone;
 	for (unsigned i = 0; i < s->n; i++)
-		add_bpf_cost(&s->sources[i], &runs, &ns);
-	return ns;
+		add_bpf_cost(&s->sources[i], ret);
 }

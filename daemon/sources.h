@@ -77,7 +77,16 @@ struct source_info {
 };
 void sources_info(struct sources *s, unsigned i, struct source_info *ret);
 
-/* Run time of all our BPF programs so far, in ns. */
-uint64_t sources_bpf_ns(struct sources *s);
+struct bpf_cost {
+	uint64_t runs, ns;
+	/*
+	 * Of `ns`, that of programs on classic tracepoints: meanwhile the kernel runs no
+	 * program of a perf event on that CPU, and takes no sample.
+	 */
+	uint64_t unsampled_ns;
+};
+
+/* Of all our BPF programs so far. */
+void sources_bpf_cost(struct sources *s, struct bpf_cost *ret);
 
 #endif

@@ -17,19 +17,10 @@ now_ms() {
 # The ledger of a source in a complete trace: "produced lost written", and what all
 # sources have lost together.
 ledger() { # FILE SOURCE
-	python3 - "$1" "$2" <<-'PY'
-		import sys
-		sys.path.insert(0, "tests/integration")
-		from wire import fields, packets
-		found = {}
-		for packet in packets(open(sys.argv[1], "rb").read()):
-		    for number, value in fields(dict(packet).get(126, b"")):
-		        attribute = dict(fields(value))
-		        found[attribute[1].decode()] = attribute.get(2)
-		lost = sum(n for key, n in found.items() if key.startswith("ledger.") and
-		           key.endswith((".lost", ".dropped", ".malformed")))
-		print(*(found["ledger.%s.%s" % (sys.argv[2], key)] for key in ("produced", "lost", "written")), lost)
-	PY
+	python3 tests/integration/attributes.py "$1" | awk -v source="ledger.$2." '
+		{ found[$1] = $2 }
+		/^ledger.*\.(lost|dropped|malformed) / { lost += $2 }
+		END { print found[source "produced"], found[source "lost"], found[source "written"], lost + 0 }'
 }
 
 is_recording() {

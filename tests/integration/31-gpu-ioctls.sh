@@ -116,8 +116,25 @@ accounted() { # without loss every ioctl is there, and with loss the ledger says
 	esac && tracectl check "$T/flood.trace"
 }
 
+# While a program runs at a tracepoint, no sample is taken: for how long is told.
+is_told() {
+	python3 "$SRC/tests/integration/attributes.py" "$T/flood.trace" >"$T/attributes"
+	grep '^cost' "$T/attributes"
+	awk -v classic="$classic" '
+		$1 == "cost.unsampled_ns" { found = classic ? $2 > 0 : 1 }
+		END { exit !found }' "$T/attributes"
+}
+
+at_tracepoints() {
+	bpftool prog show | grep -q 'tracepoint.* name on_ioctl_enter' && classic=1
+}
+
+classic=
+prepare=at_tracepoints
 record_anew flood flood 50000
+prepare=
 check "as many ioctls as can be made are accounted for" accounted
+check "time without samples is told (at tracepoints: ${classic:-0})" is_told
 
 # ---- 32-bit programs ----
 
