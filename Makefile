@@ -43,6 +43,7 @@ UNIT_TESTS := $(wildcard tests/unit/test_*.c)
 # What several tests share.
 HELPERS := $(filter-out $(UNIT_TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_HELPERS := $(filter-out $(FUZZ),$(wildcard tests/fuzz/*.c))
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
 # Programs that look into things for tests, with our own readers.
@@ -235,7 +236,7 @@ $(FUZZ:%.c=$(O)/%): $(O)/%: $(O)/fuzz/%.o $(FUZZ_LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer $^ $(libs) -o $@
 
-$(FUZZ_LIB): $(patsubst %.c,$(O)/fuzz/%.o,$(DAEMON) $(CLI) $(BASE)) \
+$(FUZZ_LIB): $(patsubst %.c,$(O)/fuzz/%.o,$(FUZZ_HELPERS) $(DAEMON) $(CLI) $(BASE)) \
 		$(PB_SRC:$(O)/%.c=$(O)/fuzz/%.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 

@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as records of GPU tracepoints and ioctls, up to the packets; and as
- * the text of a tracepoint's `format`. Every event is written or left out once.
+ * Any bytes as records of GPU tracepoints and ioctls, whose heads say how long they
+ * are; and as the text of a tracepoint's `format`.
  */
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/gpu_encode.h"
 #include "gpu/gpu_points.h"
 #include "gpu_point_events.h"
-#include "process/process_table.h"
 #include "process/process_table_update.h"
-#include "trace_writer.h"
+#include "record_fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+static uint64_t last_ns;
 
-static int drop(void *ctx, const void *bytes, size_t len, bool essential)
+/* The one that the corpus has: memory is drawn of who is known. */
+static void add_process(const struct encoder_env *env)
 {
-	(void)ctx;
-	(void)bytes;
-	(void)len;
-	(void)essential;
-	return 0;
+	struct task_info task = {
+		.tid = 100, .tgid = 100, .start_ns = 500, .process_start_ns = 500
+	};
+
+	process_table_fork(env->processes, &task);
 }
+
+static void note_time(struct event_hdr *hdr)
+{
+	last_ns = hdr->time_ns;
+}
+
+static struct record_fuzz fuzz = {
+	.name = "gpu",
+	.unfinished = GPU_IOCTL_UNFINISHED,
+	.set_up = add_process,
+	.tame = note_time,
+};
 
 static void parse_format(const uint8_t *data, size_t size)
 {
@@ -58,57 +68,16 @@ static size_t length_at(const uint8_t *data, size_t size)
 	return hdr.size >= sizeof(hdr) && hdr.size <= size ? hdr.size : size;
 }
 
-static uint64_t encode(const struct encoder_env *env, void *encoder, const uint8_t *data,
-		       size_t size)
-{
-	uint64_t last_ns = env->start_ns, n = 0;
-	size_t len;
-
-	trace_writer_source(env->writer, 0, last_ns);
-	for (size_t at = 0; (len = length_at(data + at, size - at)) > 0; at += len) {
-		struct event_hdr *hdr = malloc(len); /* so that a look beyond the end is seen */
-
-		if (!hdr)
-			break;
-		memcpy(hdr, data + at, len);
-		if (gpu_valid(hdr, len)) {
-			trace_writer_source(env->writer, 0, hdr->time_ns);
-			(void)gpu_encode(encoder, hdr);
-			n += hdr->type != GPU_IOCTL_UNFINISHED;
-			last_ns = hdr->time_ns;
-		}
-		free(hdr);
-	}
-	(void)gpu_encoder_flush(encoder, last_ns, false);
-	(void)gpu_encoder_flush(encoder, last_ns, true);
-	return n;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct trace_config config;
-	struct encoder_env env = { .config = &config, .start_ns = 1000 };
-	/* The one that the corpus has: memory is drawn of who is known. */
-	struct task_info task = {
-		.tid = 100, .tgid = 100, .start_ns = 500, .process_start_ns = 500
-	};
-	struct trace_writer_stats stats;
-	void *encoder = NULL;
-	uint64_t n;
+	size_t len;
 
 	parse_format(data, size);
-	if (trace_writer_new(drop, NULL, &env.writer) < 0)
-		return 0;
-	if (process_table_new(NULL, &env.processes) == 0 && gpu_encoder_new(&env, &encoder) == 0) {
-		process_table_fork(env.processes, &task);
-		n = encode(&env, encoder, data, size);
-		(void)trace_writer_flush(env.writer);
-		trace_writer_stats(env.writer, 0, &stats);
-		if (stats.n_written + stats.n_skipped + stats.n_dropped != n)
-			abort();
-	}
-	gpu_encoder_free(encoder);
-	process_table_free(env.processes);
-	trace_writer_free(env.writer);
+	record_fuzz_begin(&fuzz);
+	last_ns = RECORD_START_NS;
+	for (; (len = length_at(data, size)) > 0; data += len, size -= len)
+		record_fuzz_record(&fuzz, data, len);
+	record_fuzz_flush(&fuzz, last_ns, false);
+	record_fuzz_end(&fuzz, last_ns);
 	return 0;
 }

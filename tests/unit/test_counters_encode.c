@@ -4,35 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buf.h"
 #include "clock.h"
 #include "collect/counters_encode.h"
 #include "collect/counters_events.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
-#include "trace_file.h"
-#include "trace_writer.h"
+#include "written_trace.h"
 
-#define T0	  (100 * NS_PER_SEC)
-#define SOURCE	  3
-#define MAX_FOUND 256
+#define T0 (100 * NS_PER_SEC)
 
+static struct written w;
 static struct trace_config config = { .counters_interval_ms = 1000 };
-static struct trace_writer *writer;
 static struct process_table *processes;
-static struct buf file;
 static void *encoder;
 static uint64_t n_encoded;
-
-static TracePacket *found[MAX_FOUND];
-static size_t n_found;
-
-static int keep(void *ctx, const void *data, size_t len, bool essential)
-{
-	(void)ctx;
-	(void)essential;
-	return buf_append(&file, data, len);
-}
 
 static void set_up(void)
 {
@@ -40,22 +25,19 @@ static void set_up(void)
 
 	config.counters_interval_ms = 1000;
 	n_encoded = 0;
-	ck_assert_int_eq(trace_writer_new(keep, NULL, &writer), 0);
+	written_open(&w);
 	ck_assert_int_eq(process_table_new(NULL, &processes), 0);
-	trace_writer_source(writer, SOURCE, T0);
-	env.writer = writer;
+	trace_writer_source(w.writer, WRITTEN_SOURCE, T0);
+	env.writer = w.writer;
 	env.processes = processes;
 	ck_assert_int_eq(counters_encoder_new(&env, &encoder), 0);
 }
 
 static void tear_down(void)
 {
-	while (n_found)
-		trace_packet__free_unpacked(found[--n_found], NULL);
 	counters_encoder_free(encoder);
 	process_table_free(processes);
-	trace_writer_free(writer);
-	buf_done(&file);
+	written_done(&w);
 }
 
 static void encode(struct counters_record *rec, unsigned type, size_t n, uint64_t time_ns)
@@ -74,31 +56,13 @@ static void encode(struct counters_record *rec, unsigned type, size_t n, uint64_
 /* All packets written; and each event is accounted for. */
 static void finish(void)
 {
-	struct trace_writer_stats stats;
-	struct trace_packet_bytes bytes;
-	struct trace_file *f = NULL;
-
-	ck_assert_int_eq(trace_writer_flush(writer), 0);
-	trace_writer_stats(writer, SOURCE, &stats);
-	ck_assert_uint_eq(stats.n_written + stats.n_skipped, n_encoded);
-	ck_assert_int_eq(trace_file_open_memory(file.data, file.len, &f), 0);
-	while (trace_file_next(f, &bytes) == 1) {
-		ck_assert_uint_lt(n_found, MAX_FOUND);
-		found[n_found] = trace_packet__unpack(NULL, bytes.len, bytes.data);
-		ck_assert_ptr_nonnull(found[n_found++]);
-	}
-	trace_file_free(f);
+	written_read(&w);
+	written_assert_account(&w, n_encoded);
 }
 
 static const TrackDescriptor *track_named(const char *name)
 {
-	for (size_t i = 0; i < n_found; i++) {
-		const TrackDescriptor *d = found[i]->track_descriptor;
-
-		if (d && d->name && !strcmp(d->name, name))
-			return d;
-	}
-	return NULL;
+	return written_track_named(&w, name, WRITTEN_ANYWHERE);
 }
 
 /* The values of a counter track in the order of the file. */
@@ -108,14 +72,14 @@ static size_t values_of(const char *name, int64_t values[16], uint64_t times[16]
 	size_t n = 0;
 
 	ck_assert_ptr_nonnull(d);
-	for (size_t i = 0; i < n_found; i++) {
-		const TrackEvent *te = found[i]->track_event;
+	for (size_t i = 0; i < w.n; i++) {
+		const TrackEvent *te = w.packets[i]->track_event;
 
 		if (!te || te->track_uuid != d->uuid)
 			continue;
 		ck_assert_uint_lt(n, 16);
 		ck_assert(te->has_counter_value);
-		times[n] = found[i]->timestamp;
+		times[n] = w.packets[i]->timestamp;
 		values[n++] = te->counter_value;
 	}
 	return n;
@@ -147,12 +111,12 @@ START_TEST(the_machines_values_become_one_packet)
 	rec.items.values[6] = (struct counters_value){ COUNTERS_SOFTIRQS, 0, 0, 11 };
 	encode(&rec, COUNTERS_SYSTEM, 7, T0);
 	finish();
-	for (size_t i = 0; i < n_found; i++) {
-		if (!found[i]->sys_stats)
+	for (size_t i = 0; i < w.n; i++) {
+		if (!w.packets[i]->sys_stats)
 			continue;
 		ck_assert_ptr_null(s);
-		s = found[i]->sys_stats;
-		ck_assert_uint_eq(found[i]->timestamp, T0);
+		s = w.packets[i]->sys_stats;
+		ck_assert_uint_eq(w.packets[i]->timestamp, T0);
 	}
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->n_meminfo, 2);
@@ -183,8 +147,8 @@ START_TEST(what_is_always_zero_is_left_out_until_it_is_not)
 		encode(&rec, COUNTERS_SYSTEM, 3, T0 + i * NS_PER_SEC);
 	}
 	finish();
-	for (size_t i = 0; i < n_found; i++) {
-		const SysStats *s = found[i]->sys_stats;
+	for (size_t i = 0; i < w.n; i++) {
+		const SysStats *s = w.packets[i]->sys_stats;
 
 		if (!s)
 			continue;
@@ -218,8 +182,8 @@ START_TEST(cpus_and_disks_keep_their_numbers_and_names)
 	rec.items.khz[1] = 2400000;
 	encode(&rec, COUNTERS_CPUFREQ, 2, T0);
 	finish();
-	for (size_t i = 0; i < n_found; i++) {
-		const SysStats *s = found[i]->sys_stats;
+	for (size_t i = 0; i < w.n; i++) {
+		const SysStats *s = w.packets[i]->sys_stats;
 
 		if (s && s->n_cpu_stat) {
 			cpus = true;
@@ -269,9 +233,9 @@ START_TEST(only_processes_that_live_at_that_time_are_written)
 	}
 	encode(&rec, COUNTERS_PROCESSES, 5, T0);
 	finish();
-	for (size_t i = 0; i < n_found; i++)
-		if (found[i]->process_stats)
-			s = found[i]->process_stats;
+	for (size_t i = 0; i < w.n; i++)
+		if (w.packets[i]->process_stats)
+			s = w.packets[i]->process_stats;
 	ck_assert_ptr_nonnull(s);
 	ck_assert_uint_eq(s->n_processes, 2);
 	ck_assert_int_eq(s->processes[0]->pid, 10);
@@ -289,8 +253,8 @@ START_TEST(a_record_of_unknown_processes_only_is_accounted_for)
 	rec.items.processes[0].tgid = 99;
 	encode(&rec, COUNTERS_PROCESSES, 1, T0);
 	finish();
-	for (size_t i = 0; i < n_found; i++)
-		ck_assert_ptr_null(found[i]->process_stats);
+	for (size_t i = 0; i < w.n; i++)
+		ck_assert_ptr_null(w.packets[i]->process_stats);
 }
 END_TEST
 
@@ -362,8 +326,8 @@ static size_t n_sys_stats(void)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < n_found; i++)
-		n += found[i]->sys_stats != NULL;
+	for (size_t i = 0; i < w.n; i++)
+		n += w.packets[i]->sys_stats != NULL;
 	return n;
 }
 

@@ -4,36 +4,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buf.h"
 #include "clock.h"
 #include "gpu/gpu_counters_encode.h"
 #include "gpu/gpu_counters_events.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
-#include "trace_file.h"
-#include "trace_writer.h"
+#include "written_trace.h"
 
-#define T0	  (100 * NS_PER_SEC)
-#define SOURCE	  3
-#define MAX_FOUND 256
-#define PID	  10
+#define T0  (100 * NS_PER_SEC)
+#define PID 10
 
+static struct written w;
 static struct trace_config config;
-static struct trace_writer *writer;
 static struct process_table *processes;
-static struct buf file;
 static void *encoder;
 static uint64_t n_encoded;
-
-static TracePacket *found[MAX_FOUND];
-static size_t n_found;
-
-static int keep(void *ctx, const void *data, size_t len, bool essential)
-{
-	(void)ctx;
-	(void)essential;
-	return buf_append(&file, data, len);
-}
 
 static void add_process(uint32_t tgid, uint64_t start_ns)
 {
@@ -49,10 +34,10 @@ static void set_up(void)
 	struct encoder_env env = { .config = &config, .start_ns = T0 };
 
 	n_encoded = 0;
-	ck_assert_int_eq(trace_writer_new(keep, NULL, &writer), 0);
+	written_open(&w);
 	ck_assert_int_eq(process_table_new(NULL, &processes), 0);
-	trace_writer_source(writer, SOURCE, T0);
-	env.writer = writer;
+	trace_writer_source(w.writer, WRITTEN_SOURCE, T0);
+	env.writer = w.writer;
 	env.processes = processes;
 	ck_assert_int_eq(gpu_counters_encoder_new(&env, &encoder), 0);
 	add_process(PID, T0 / 2);
@@ -60,12 +45,9 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	while (n_found)
-		trace_packet__free_unpacked(found[--n_found], NULL);
 	gpu_counters_encoder_free(encoder);
 	process_table_free(processes);
-	trace_writer_free(writer);
-	buf_done(&file);
+	written_done(&w);
 }
 
 static void encode(struct gpu_counters_record *rec, unsigned type, size_t n, uint64_t time_ns)
@@ -108,39 +90,19 @@ static void encode_value(uint32_t tgid, unsigned kind, const char *name, int64_t
 /* All packets written; and each event is accounted for. */
 static void finish(void)
 {
-	struct trace_writer_stats stats;
-	struct trace_packet_bytes bytes;
-	struct trace_file *f = NULL;
-
-	ck_assert_int_eq(trace_writer_flush(writer), 0);
-	trace_writer_stats(writer, SOURCE, &stats);
-	ck_assert_uint_eq(stats.n_written + stats.n_skipped, n_encoded);
-	if (!file.len)
-		return;
-	ck_assert_int_eq(trace_file_open_memory(file.data, file.len, &f), 0);
-	while (trace_file_next(f, &bytes) == 1) {
-		ck_assert_uint_lt(n_found, MAX_FOUND);
-		found[n_found] = trace_packet__unpack(NULL, bytes.len, bytes.data);
-		ck_assert_ptr_nonnull(found[n_found++]);
-	}
-	trace_file_free(f);
+	written_read(&w);
+	written_assert_account(&w, n_encoded);
 }
 
 static const TrackDescriptor *track(const char *name, uint64_t parent)
 {
-	for (size_t i = 0; i < n_found; i++) {
-		const TrackDescriptor *d = found[i]->track_descriptor;
-
-		if (d && d->name && !strcmp(d->name, name) && d->parent_uuid == parent)
-			return d;
-	}
-	return NULL;
+	return written_track_named(&w, name, parent);
 }
 
 static uint64_t process_uuid(void)
 {
-	for (size_t i = 0; i < n_found; i++) {
-		const TrackDescriptor *d = found[i]->track_descriptor;
+	for (size_t i = 0; i < w.n; i++) {
+		const TrackDescriptor *d = w.packets[i]->track_descriptor;
 
 		if (d && d->process && d->process->pid == PID)
 			return d->uuid;
@@ -156,8 +118,8 @@ static size_t values_of(const TrackDescriptor *d, double values[16])
 
 	ck_assert_ptr_nonnull(d);
 	ck_assert_ptr_nonnull(d->counter);
-	for (size_t i = 0; i < n_found; i++) {
-		const TrackEvent *te = found[i]->track_event;
+	for (size_t i = 0; i < w.n; i++) {
+		const TrackEvent *te = w.packets[i]->track_event;
 
 		if (!te || te->track_uuid != d->uuid)
 			continue;
@@ -218,8 +180,8 @@ START_TEST(what_is_0_all_the_time_has_no_track)
 	encode_value(PID, GPU_BUSY, "gfx", 0, T0);
 	encode_value(PID, GPU_BUSY, "gfx", 0, T0 + NS_PER_SEC);
 	finish();
-	for (size_t i = 0; i < n_found; i++)
-		ck_assert_ptr_null(found[i]->track_event);
+	for (size_t i = 0; i < w.n; i++)
+		ck_assert_ptr_null(w.packets[i]->track_event);
 }
 END_TEST
 
@@ -229,8 +191,8 @@ START_TEST(a_process_that_the_trace_does_not_know_is_left_out)
 	encode_value(PID + 1, GPU_BUSY, "gfx", 5, T0);
 	encode_value(PID, GPU_BUSY, "gfx", 5, T0 / 4); /* before it began */
 	finish();
-	for (size_t i = 0; i < n_found; i++)
-		ck_assert_ptr_null(found[i]->track_event);
+	for (size_t i = 0; i < w.n; i++)
+		ck_assert_ptr_null(w.packets[i]->track_event);
 }
 END_TEST
 
@@ -238,8 +200,8 @@ START_TEST(without_its_introduction_a_card_is_nobody)
 {
 	encode_value(0, GPU_BUSY, "gfx", 5, T0);
 	finish();
-	for (size_t i = 0; i < n_found; i++)
-		ck_assert_ptr_null(found[i]->track_event);
+	for (size_t i = 0; i < w.n; i++)
+		ck_assert_ptr_null(w.packets[i]->track_event);
 }
 END_TEST
 

@@ -61,14 +61,11 @@ static void tear_down(void)
 /* Every event is written, or left out for a reason: none is lost between. */
 static void finish(void)
 {
-	struct trace_writer_stats stats;
-
 	trace_writer_source(w.writer, WRITTEN_SOURCE, t0 + NS_PER_SEC);
 	ck_assert_int_eq(gpu_encoder_flush(encoder, t0 + NS_PER_SEC, true), 0);
 	written_read(&w);
 	written_assert_good(&w);
-	trace_writer_stats(w.writer, WRITTEN_SOURCE, &stats);
-	ck_assert_uint_eq(stats.n_written + stats.n_skipped, n_encoded);
+	written_assert_account(&w, n_encoded);
 }
 
 static void encode(const struct event_hdr *ev)
@@ -209,10 +206,7 @@ static const TracePacket *event(const char *name, size_t i)
 
 static const TrackDescriptor *track(uint64_t uuid)
 {
-	for (size_t k = 0; k < w.n; k++)
-		if (w.packets[k]->track_descriptor && w.packets[k]->track_descriptor->uuid == uuid)
-			return w.packets[k]->track_descriptor;
-	return NULL;
+	return written_track(&w, uuid);
 }
 
 /* "parent > name" of the track of an event. */

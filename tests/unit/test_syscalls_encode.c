@@ -10,43 +10,32 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "buf.h"
 #include "clock.h"
 #include "collect/syscalls_encode.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
 #include "syscalls_events.h"
-#include "trace_file.h"
-#include "trace_writer.h"
+#include "written_trace.h"
 
 #define T0	   (100 * NS_PER_SEC) /* the session's start */
-#define SOURCE	   4
 #define MAX_SLICES 64
 #define MAX_NAMES  256
 
+static struct written w;
 static struct trace_config config;
-static struct trace_writer *writer;
 static struct process_table *processes;
-static struct buf file;
 static void *encoder;
 static uint64_t n_encoded;
-
-static int keep(void *ctx, const void *data, size_t len, bool essential)
-{
-	(void)ctx;
-	(void)essential;
-	return buf_append(&file, data, len);
-}
 
 static void set_up(void)
 {
 	struct encoder_env env = { .config = &config, .start_ns = T0 };
 
 	n_encoded = 0;
-	ck_assert_int_eq(trace_writer_new(keep, NULL, &writer), 0);
+	written_open(&w);
 	ck_assert_int_eq(process_table_new(NULL, &processes), 0);
-	trace_writer_source(writer, SOURCE, T0);
-	env.writer = writer;
+	trace_writer_source(w.writer, WRITTEN_SOURCE, T0);
+	env.writer = w.writer;
 	env.processes = processes;
 	ck_assert_int_eq(syscalls_encoder_new(&env, &encoder), 0);
 }
@@ -55,8 +44,7 @@ static void tear_down(void)
 {
 	syscalls_encoder_free(encoder);
 	process_table_free(processes);
-	trace_writer_free(writer);
-	buf_done(&file);
+	written_done(&w);
 }
 
 /* A connected TCP socket's sendto() of 100 bytes, 5 us long. */
@@ -113,8 +101,6 @@ struct slice {
 
 static struct slice slices[MAX_SLICES];
 static size_t n_slices, n_open;
-static TrackDescriptor *tracks[MAX_SLICES];
-static size_t n_tracks;
 
 struct names {
 	char text[MAX_NAMES][128];
@@ -204,36 +190,19 @@ static void read_packet(const TracePacket *pkt)
 /* Everything written so far becomes `slices`; each event is accounted for. */
 static void finish(void)
 {
-	struct trace_writer_stats stats;
-	struct trace_packet_bytes bytes;
-	struct trace_file *f = NULL;
-
-	ck_assert_int_eq(trace_writer_flush(writer), 0);
-	trace_writer_stats(writer, SOURCE, &stats);
-	ck_assert_uint_eq(stats.n_written + stats.n_skipped, n_encoded);
-	ck_assert_int_eq(trace_file_open_memory(file.data, file.len, &f), 0);
-	while (trace_file_next(f, &bytes) == 1) {
-		TracePacket *pkt = trace_packet__unpack(NULL, bytes.len, bytes.data);
-
-		ck_assert_ptr_nonnull(pkt);
-		read_packet(pkt);
-		if (pkt->track_descriptor) {
-			tracks[n_tracks++] = pkt->track_descriptor;
-			pkt->track_descriptor = NULL;
-		}
-		trace_packet__free_unpacked(pkt, NULL);
-	}
-	trace_file_free(f);
+	written_read(&w);
+	written_assert_account(&w, n_encoded);
+	for (size_t i = 0; i < w.n; i++)
+		read_packet(w.packets[i]);
 	ck_assert_uint_eq(n_open, 0);
 }
 
 static const TrackDescriptor *track_of(const struct slice *s)
 {
-	for (size_t i = 0; i < n_tracks; i++)
-		if (tracks[i]->uuid == s->track)
-			return tracks[i];
-	ck_abort_msg("the track was not described");
-	return NULL;
+	const TrackDescriptor *d = written_track(&w, s->track);
+
+	ck_assert_msg(d, "the track was not described");
+	return d;
 }
 
 static void encode(struct syscalls_event ev)

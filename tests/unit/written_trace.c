@@ -5,6 +5,7 @@
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clock.h"
 #include "trace_file.h"
@@ -67,6 +68,14 @@ void written_read(struct written *w)
 	trace_file_free(f);
 }
 
+void written_assert_account(const struct written *w, uint64_t n_events)
+{
+	struct trace_writer_stats stats;
+
+	trace_writer_stats(w->writer, WRITTEN_SOURCE, &stats);
+	ck_assert_uint_eq(stats.n_written + stats.n_skipped, n_events);
+}
+
 void written_assert_good(struct written *w)
 {
 	struct trace_check *c;
@@ -101,4 +110,28 @@ size_t written_count(const struct written *w, enum trace_sequence seq)
 	for (size_t k = 0; k < w->n; k++)
 		n += w->packets[k]->trusted_packet_sequence_id == (uint32_t)seq;
 	return n;
+}
+
+const TrackDescriptor *written_track(const struct written *w, uint64_t uuid)
+{
+	for (size_t k = 0; k < w->n; k++) {
+		const TrackDescriptor *d = w->packets[k]->track_descriptor;
+
+		if (d && d->uuid == uuid)
+			return d;
+	}
+	return NULL;
+}
+
+const TrackDescriptor *written_track_named(const struct written *w, const char *name,
+					   uint64_t parent)
+{
+	for (size_t k = 0; k < w->n; k++) {
+		const TrackDescriptor *d = w->packets[k]->track_descriptor;
+
+		if (d && d->name && !strcmp(d->name, name) &&
+		    (parent == WRITTEN_ANYWHERE || d->parent_uuid == parent))
+			return d;
+	}
+	return NULL;
 }
