@@ -30,6 +30,7 @@ struct cpu {
 	struct check_list tids;	 /* int32_t */
 	bool lost;		 /* and no full switch since */
 	bool lost_before;	 /* told in an earlier bundle than the one at hand */
+	uint32_t sequence;	 /* of its switches; 0: there were none */
 	int32_t running;	 /* by the last switch */
 	uint64_t dropped_at_start, dropped;
 	bool has_start;
@@ -163,6 +164,7 @@ static void one_switch(struct trace_check *c, struct cpu *cpu, unsigned number,
 	*time = (s->time_ns & ~GAP) | (cpu->lost ? GAP : 0);
 	*tid = s->next_pid;
 	cpu->running = s->next_pid;
+	cpu->sequence = c->pkt->trusted_packet_sequence_id;
 	/*
 	 * A bundle that tells of a loss may begin with what was kept before it:
 	 * only a full switch, or the next bundle, is surely behind.
@@ -320,8 +322,11 @@ void check_sched_bundle(struct trace_check *c, const FtraceEventBundle *b)
 			     b->has_cpu ? "of a CPU beyond 1023" : "without a CPU");
 		return;
 	}
-	cpu->lost_before = cpu->lost;
-	cpu->lost = cpu->lost || b->lost_events;
+	/* What another sequence has lost there, as of processes, were no switches. */
+	if (cpu->sequence == 0 || cpu->sequence == c->pkt->trusted_packet_sequence_id) {
+		cpu->lost_before = cpu->lost;
+		cpu->lost = cpu->lost || b->lost_events;
+	}
 	c->sched->n_lost += b->lost_events != 0;
 
 	changes->n = 0;

@@ -229,6 +229,26 @@ START_TEST(a_compact_switch_after_a_loss)
 }
 END_TEST
 
+/* Those of processes have a sequence of their own: no switch is lost with them. */
+START_TEST(a_compact_switch_after_a_loss_of_other_events_is_fine)
+{
+	TracePacket *lost = good_trace_copy(&t, t.bundle_0), *pkt = good_trace_copy(&t, t.bundle_0);
+
+	lost->trusted_packet_sequence_id = t.later_tree->trusted_packet_sequence_id;
+	lost->ftrace_events->n_event = 0;
+	lost->ftrace_events->compact_sched = NULL;
+	lost->ftrace_events->has_lost_events = lost->ftrace_events->lost_events = 1;
+	good_trace_insert(&t, lost, t.samples[0]);
+	pkt->ftrace_events->n_event = 0;
+	pkt->ftrace_events->compact_sched->switch_timestamp[0] += 100000000;
+	pkt->ftrace_events->compact_sched->waking_timestamp[0] += 100000000;
+	good_trace_insert(&t, pkt, t.samples[0]);
+	count_sched(5);
+	good_trace_lose(&t, "proc", 4);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(a_waking_before_the_first_switch_of_its_cpu)
 {
 	compact()->waking_timestamp[0] = MS(1) - 1;
@@ -458,6 +478,7 @@ int main(void)
 		a_cpu_that_starts_with_a_compact_switch,
 		a_bundle_that_tells_of_a_loss_may_hold_what_was_before_it,
 		a_compact_switch_after_a_loss,
+		a_compact_switch_after_a_loss_of_other_events_is_fine,
 		a_waking_before_the_first_switch_of_its_cpu,
 		a_full_switch_from_a_thread_that_did_not_run,
 		a_full_switch_from_another_thread_after_a_loss_is_fine,
