@@ -20,8 +20,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "symbolizer_impl.h"
 

@@ -184,13 +184,13 @@ void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
  */
 void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const uint64_t *offsets,
 			   size_t n, symbolizer_functions_fn *fn, void *ctx);
-/* Waits until all that was asked so far is answered, at most so long. False: there is nobody. */
-bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
-/* The same of V8: what the module's file says of the one in it. `facts` is NULL if unreadable. */
+/* What the module's file says of the V8 in it. `facts` is NULL when the file cannot be read. */
 struct v8_facts;
 typedef void symbolizer_v8_fn(void *ctx, const struct module *module, const struct v8_facts *facts);
 void symbolizer_ask_v8(struct symbolizer *sym, struct module *module, symbolizer_v8_fn *fn,
 		       void *ctx);
+/* Waits until all that was asked so far is answered, at most so long. False: there is nobody. */
+bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns);
 
 /* ---- source lines and inlined functions: asked for when a recording ends ---- */
 

@@ -12,7 +12,7 @@ void symbolizer_functions_done(struct symbolizer *sym, struct question *q, enum 
 
 	if (result == FILES_RESULT_OK)
 		files_reply_get_functions(reply, offsets);
-	q->functions_fn(q->functions_ctx, result == FILES_RESULT_OK ? offsets : NULL, q->batch.n);
+	q->functions_fn(q->fn_ctx, result == FILES_RESULT_OK ? offsets : NULL, q->batch.n);
 	if (result == FILES_RESULT_BROKEN)
 		symbolizer_fail_module(sym, m, LOG_LEVEL_DEBUG, "not a readable ELF file");
 	else if (result == FILES_RESULT_KILLER)
@@ -35,7 +35,7 @@ static struct question *question(struct module *module, enum files_kind kind, si
 		return NULL;
 	}
 	q->functions_fn = fn;
-	q->functions_ctx = ctx;
+	q->fn_ctx = ctx;
 	m->n_busy++;
 	return q;
 }

@@ -64,10 +64,9 @@ struct question {
 	struct files_batch batch; /* first */
 	struct code_module *module;
 	struct location_entry *locations[FILES_BATCH_MAX];
-	symbolizer_objects_fn *objects_fn; /* for FILES_OBJECTS */
+	symbolizer_objects_fn *objects_fn;     /* for FILES_OBJECTS */
 	symbolizer_functions_fn *functions_fn; /* for FILES_FUNCTIONS, _STARTS */
-	void *functions_ctx;
-	symbolizer_v8_fn *v8_fn;	   /* for FILES_V8_FACTS */
+	symbolizer_v8_fn *v8_fn;	       /* for FILES_V8_FACTS */
 	void *fn_ctx;
 };
 
