@@ -54,7 +54,9 @@ check "each has its name, in its time" each_in_its_time
 check "others are recorded" record ksym_d ksym_e
 check "each of them has its name" each_in_its_time
 
-# It was there before the recording, and goes while it is recorded.
+# It was there before the recording, if after the daemon, and goes while it is recorded.
+stop_tracerd
+start_tracerd
 sessions_are() {
 	tracectl status --json | grep -q "\"sessions\":\[$1"
 }
