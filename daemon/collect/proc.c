@@ -424,7 +424,7 @@ static void start_sideband(struct proc_source *s, char why[WHY_LEN])
 	if (r == 0) {
 		process_table_set_exec_pending(s->env.processes, sideband_exec_pending,
 					       s->sideband);
-		symbolizer_kernel_missed(s->env.symbolizer); /* of what was before */
+		symbolizer_kernel_told(s->env.symbolizer);
 		return;
 	}
 	bpf_load_explain(r, "no names for code of new processes: perf_event_open", why, WHY_LEN);

@@ -56,7 +56,7 @@ struct sideband {
 
 /* ---- records ---- */
 
-/* sample_type is PERF_SAMPLE_TIME alone, so that each record ends with its time. */
+/* sample_type is PERF_SAMPLE_TIME alone: a record ends with its time, but see ksymbol_time(). */
 static uint64_t record_time(const struct perf_event_header *rec)
 {
 	uint64_t time_ns;
@@ -122,16 +122,34 @@ struct ksymbol_head {
 	uint16_t ksym_type, flags;
 };
 
+/*
+ * The kernel adds to the size of a record for each one who listens, and does not take it
+ * back for the next: who is not the first (another daemon, perf record) finds what was
+ * in the ring before behind the time. The name says where that is.
+ */
+static bool ksymbol_time(const struct perf_event_header *rec, size_t name_len, uint64_t *ret)
+{
+	size_t at = sizeof(struct ksymbol_head) + (name_len / 8 + 1) * 8; /* with its NUL */
+
+	if (at + sizeof(*ret) > rec->size)
+		return false;
+	memcpy(ret, (const uint8_t *)rec + at, sizeof(*ret));
+	return true;
+}
+
 static bool decode_ksymbol(const struct perf_event_header *rec, struct sideband_record *ret)
 {
 	const char *name = (const char *)rec + sizeof(struct ksymbol_head);
 	struct ksymbol_head k;
+	size_t name_len;
 
 	if (rec->size < sizeof(k) + sizeof(uint64_t))
 		return false;
 	memcpy(&k, rec, sizeof(k));
+	name_len = strnlen(name, rec->size - sizeof(k) - sizeof(uint64_t));
 	ret->type = SIDEBAND_KERNEL;
-	ret->time_ns = record_time(rec);
+	if (!ksymbol_time(rec, name_len, &ret->time_ns))
+		return false;
 	ret->kernel = (struct kernel_change){
 		.time_ns = ret->time_ns,
 		.start = k.addr,
@@ -139,10 +157,10 @@ static bool decode_ksymbol(const struct perf_event_header *rec, struct sideband_
 		.is_gone = k.flags & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER,
 		.is_bpf = k.ksym_type == PERF_RECORD_KSYMBOL_TYPE_BPF,
 		.name = name,
-		.name_len = strnlen(name, rec->size - sizeof(k) - sizeof(uint64_t)),
+		.name_len = name_len,
 	};
-	return k.len > 0 && k.addr + k.len > k.addr && ret->kernel.name_len > 0 &&
-	       ret->kernel.name_len < KERNEL_CODE_NAME_MAX;
+	return k.len > 0 && k.addr + k.len > k.addr && name_len > 0 &&
+	       name_len < KERNEL_CODE_NAME_MAX;
 }
 
 bool sideband_decode(const struct perf_event_header *rec, struct sideband_record *ret)

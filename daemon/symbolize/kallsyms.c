@@ -379,9 +379,9 @@ bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns)
 	return changed;
 }
 
-void kallsyms_distrust(struct kallsyms *k, uint64_t now_ns)
+void kallsyms_distrust(struct kallsyms *k, uint64_t time_ns)
 {
-	if (now_ns > k->read_ns + FIRST_RELOAD_NS)
+	if (time_ns >= k->read_ns)
 		k->is_distrusted = true;
 }
 

@@ -39,8 +39,8 @@ bool kallsyms_find(const struct kallsyms *k, uint64_t addr, struct kallsyms_symb
  * new. True: look again.
  */
 bool kallsyms_reload(struct kallsyms *k, uint64_t now_ns);
-/* What was there may be gone: the next reload is due, unless the table is younger than a second. */
-void kallsyms_distrust(struct kallsyms *k, uint64_t now_ns);
+/* Something may have come or gone then: the next reload is due, unless the table is younger. */
+void kallsyms_distrust(struct kallsyms *k, uint64_t time_ns);
 /* The same if there are other modules than when it was read. Looks five times a second at most. */
 void kallsyms_check_modules(struct kallsyms *k, uint64_t now_ns);
 bool kallsyms_is_distrusted(const struct kallsyms *k); /* until then */

@@ -126,7 +126,9 @@ uint64_t symbolizer_kernel_version(struct symbolizer *sym, uint64_t addr, uint64
 /* Kernel code has come or gone; in the order of time (kernel_code.h). */
 struct kernel_change;
 void symbolizer_kernel_change(struct symbolizer *sym, const struct kernel_change *change);
-/* From here on all changes are told; or again, after some were missed. */
+/* From here on all changes are told. Takes some 50 ms: what is there now is read. */
+void symbolizer_kernel_told(struct symbolizer *sym);
+/* Some were missed; from here on all are told again. */
 void symbolizer_kernel_missed(struct symbolizer *sym);
 
 /*

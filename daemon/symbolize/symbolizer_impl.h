@@ -38,6 +38,7 @@ struct symbolizer {
 	uint64_t n_kallsyms; /* how often it has changed */
 	bool asks_kallsyms;  /* for code that may come and go, in the last second */
 	struct kernel_code *kernel_code;
+	uint64_t unkept_ns; /* of the last change that it had no room for, in the last second */
 	struct code_module *kernel, *vdso;
 
 	/* Kernel addresses asked for lately; each location is held. */

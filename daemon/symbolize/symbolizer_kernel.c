@@ -133,8 +133,17 @@ struct location *symbolizer_locate_kernel(struct symbolizer *sym, uint64_t addr,
 
 void symbolizer_kernel_change(struct symbolizer *sym, const struct kernel_change *change)
 {
-	if (kernel_code_change(sym->kernel_code, change) < 0 && sym->kallsyms)
-		kallsyms_distrust(sym->kallsyms, change->time_ns);
+	if (kernel_code_change(sym->kernel_code, change) < 0)
+		sym->unkept_ns = change->time_ns;
+}
+
+void symbolizer_kernel_told(struct symbolizer *sym)
+{
+	symbolizer_load_kallsyms(sym);
+	symbolizer_kernel_missed(sym);
+	/* Now: at the first question some of it may be gone. */
+	if (sym->kallsyms)
+		(void)reload(sym);
 }
 
 void symbolizer_kernel_missed(struct symbolizer *sym)
@@ -149,6 +158,10 @@ void symbolizer_kernel_missed(struct symbolizer *sym)
 void symbolizer_kernel_collect(struct symbolizer *sym, uint64_t now_ns)
 {
 	kernel_code_collect(sym->kernel_code, now_ns);
+	/* Not at once: there are many where there is no room for one. */
+	if (sym->kallsyms && sym->unkept_ns)
+		kallsyms_distrust(sym->kallsyms, sym->unkept_ns);
+	sym->unkept_ns = 0;
 	/* Another module may be where one was. */
 	if (sym->kallsyms && sym->asks_kallsyms)
 		kallsyms_check_modules(sym->kallsyms, now_ns);

@@ -22,6 +22,9 @@ each_in_its_time() {
 	"$O/tests/tools/tracedump" "$T/trace" | grep -a ';bpf_test_run' >"$T/samples"
 	awk -F'\t' '
 		FNR == NR { split($0, run, " "); begin[run[1]] = run[2]; end[run[1]] = run[3]; next }
+		/;bpf_test_run;bpf_prog_[0-9a-f]*_/ && !/;bpf_test_run;bpf_prog_[0-9a-f]*_ksym_/ {
+			print "another program: " $8; bad = 1
+		}
 		/;\[kernel\]/ { print "without a name: " $8; bad = 1 }
 		{
 			n = split($8, frames, ";")
@@ -54,7 +57,21 @@ check "each has its name, in its time" each_in_its_time
 check "others are recorded" record ksym_d ksym_e
 check "each of them has its name" each_in_its_time
 
-# It was there before the recording, and goes while it is recorded.
+# The kernel tells two of it, and the one that listens first last, at greater length.
+record_beside() {
+	tracectl record -q -f -s cpu -o "$T/trace" -- \
+		"$O/tracectl" --private record -q -f -s cpu -o "$T/beside" -- \
+		"$prog" 300 "$@" >"$T/runs" 2>"$T/err" ||
+		[ $? = 3 ] || { cat "$T/err"; return 1; }
+}
+check "programs are recorded twice at a time" record_beside ksym_f ksym_g
+check "for the first one each has its name" each_in_its_time
+mv "$T/beside" "$T/trace"
+check "for the second one too" each_in_its_time
+
+# It was there before the recording, if after the daemon, and goes while it is recorded.
+stop_tracerd
+start_tracerd
 sessions_are() {
 	tracectl status --json | grep -q "\"sessions\":\[$1"
 }

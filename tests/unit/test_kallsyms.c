@@ -252,11 +252,14 @@ START_TEST(a_table_that_is_not_trusted_is_read_at_the_next_chance)
 	struct kallsyms *k = load("ffffffffc0500000 t old_function\t[old]\n");
 
 	write_file("ffffffffc0500000 t new_function\t[new]\n");
-	/* It is too young to be wrong. */
-	kallsyms_distrust(k, AT + NS_PER_SEC / 2);
+	/* It knows of what was before. */
+	kallsyms_distrust(k, AT - 1);
 	ck_assert(!kallsyms_is_distrusted(k));
 	ck_assert(!kallsyms_reload(k, AT + NS_PER_SEC / 2));
-	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC));
+	/* As young as it is. */
+	kallsyms_distrust(k, AT + 1);
+	ck_assert(kallsyms_is_distrusted(k));
+	ck_assert(kallsyms_reload(k, AT + NS_PER_SEC / 2));
 	/* The next one would be five seconds away. */
 	write_file("ffffffffc0500000 t newer_function\t[new]\n");
 	kallsyms_distrust(k, AT + 3 * NS_PER_SEC);

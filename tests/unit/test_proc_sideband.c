@@ -146,6 +146,33 @@ START_TEST(code_of_the_kernel_comes_and_goes)
 }
 END_TEST
 
+/* The kernel writes it so for who is not the first to listen: what follows is of earlier records.
+ */
+START_TEST(behind_the_time_of_kernel_code_there_may_be_something)
+{
+	struct {
+		struct ksymbol k;
+		uint64_t stale[2];
+	} rec = { .k = a_program(), .stale = { 0, 254 } };
+	struct sideband_record r;
+
+	for (size_t n = 1; n <= 2; n++) {
+		rec.k.header.size = (uint16_t)(sizeof(rec.k) + n * sizeof(uint64_t));
+		ck_assert(sideband_decode(&rec.k.header, &r));
+		ck_assert_uint_eq(r.time_ns, TIME);
+		ck_assert_uint_eq(r.kernel.time_ns, TIME);
+		ck_assert_mem_eq(r.kernel.name, "bpf_prog_1234_name", r.kernel.name_len);
+	}
+	/* A name of 23 bytes ends right before it. */
+	strcpy(rec.k.name, "bpf_prog_1234_name_long");
+	ck_assert(sideband_decode(&rec.k.header, &r));
+	ck_assert_uint_eq(r.time_ns, TIME);
+	/* Its time is not in the record. */
+	rec.k.header.size = sizeof(rec.k) - 8;
+	ck_assert(!sideband_decode(&rec.k.header, &r));
+}
+END_TEST
+
 START_TEST(code_without_a_name_or_an_extent_is_refused)
 {
 	struct ksymbol k = a_program();
@@ -226,6 +253,7 @@ int main(void)
 	tcase_add_test(t, a_name_without_its_nul_ends_with_the_record);
 	tcase_add_test(t, an_exec_is_decoded_and_a_mere_rename_is_not);
 	tcase_add_test(t, code_of_the_kernel_comes_and_goes);
+	tcase_add_test(t, behind_the_time_of_kernel_code_there_may_be_something);
 	tcase_add_test(t, code_without_a_name_or_an_extent_is_refused);
 	tcase_add_test(t, what_is_not_for_us_is_refused);
 	tcase_add_loop_test(t, a_record_of_any_size_is_survived, 0, 3);
