@@ -11,10 +11,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "net/net_privacy.h"
+
 #define TRACE_COMM_GLOB_LEN 64
 #define TRACE_EVENT_LEN	    64
 #define TRACE_MAX_EVENTS    8
 #define TRACE_MAX_PIDS	    64
+
+/* How much of the network: each has what is before it, too. */
+enum net_level {
+	NET_HEALTH,    /* what TCP does */
+	NET_WATERFALL, /* and names, requests, handshakes */
+	NET_SYSCALLS,  /* and the calls: with the source `syscalls` */
+};
+
+#define TRACE_MAX_PLAINTEXT 8
+#define TRACE_PLAINTEXT_LEN 128
 
 struct trace_config {
 	uint32_t sources; /* bit i: collectors[i] is wanted */
@@ -40,7 +52,16 @@ struct trace_config {
 	uint64_t alloc_bytes;	  /* a sample of allocations each so many */
 	uint32_t gpu_api_classes; /* bit i: enum gpu_api_class i (gpu/gpu_api_table.h) */
 	uint64_t offcpu_min_ns;	  /* waits that are over sooner are left out */
-	char *command_line;	  /* of the client, for the trace's attributes */
+
+	/* The network */
+	enum net_level net_level;
+	enum net_query net_query;
+	bool net_hash_names;
+	unsigned n_plaintext; /* whose TLS is read in clear text: "pid:1234", "comm:GLOB",
+				 "lib:PATH" */
+	char plaintext[TRACE_MAX_PLAINTEXT][TRACE_PLAINTEXT_LEN];
+
+	char *command_line; /* of the client, for the trace's attributes */
 };
 
 #endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dns.h - DNS messages (RFC 1035, 6891), and queries matched with their answers.
+ */
+#ifndef DNS_H
+#define DNS_H
+
+#include "net_exchange.h"
+#include "net_privacy.h"
+
+#define DNS_NAME_LEN	  256
+#define DNS_ANSWER_LEN	  256
+#define DNS_MAX_ADDRESSES 16
+
+struct dns_address {
+	uint8_t len; /* 4 or 16 */
+	uint8_t bytes[16];
+};
+
+struct dns_message {
+	uint16_t id;
+	bool is_response, truncated, authoritative, recursion_available;
+	uint8_t opcode;
+	uint16_t rcode; /* with EDNS's upper bits */
+	bool has_edns;
+	uint16_t n_questions, n_answers;
+	uint16_t qtype, qclass;
+	char name[DNS_NAME_LEN]; /* of the first question, dotted, escaped as RFC 4343 2.1 has it */
+	/* "93.184.216.34, CNAME www.example.org, ...": as many as there is room for. */
+	char answers[DNS_ANSWER_LEN];
+	struct dns_address addresses[DNS_MAX_ADDRESSES];
+	unsigned n_addresses;
+	uint32_t min_ttl; /* of the answers, s */
+	bool cut;	  /* it was longer than what was copied: answers may be missing */
+};
+
+/* `n_data` of `len` bytes are known. <0: it is no DNS message. */
+int dns_parse(const struct net_privacy *p, const uint8_t *data, size_t n_data, size_t len,
+	      struct dns_message *ret);
+
+/* One query, when it was answered or given up. */
+struct dns_query {
+	uint64_t begin_ns, end_ns;
+	uint32_t tgid,
+		tid; /* of whom the first half was: the query of a client, of a server likewise */
+	struct dns_message question, answer;
+	bool has_question, has_answer;
+	bool over_tcp;
+	unsigned n_sent; /* of the same query: > 1: it was repeated */
+};
+
+typedef void dns_query_fn(void *ctx, const struct dns_query *q);
+
+/* The queries under way on one socket, by (id, name, type, peer's key). */
+struct dns;
+struct dns *dns_new(const struct net_privacy *p, dns_query_fn *done, void *done_ctx);
+void dns_free(struct dns *d);
+/* A datagram; `peer`: any hash of the other end, for sockets with several. */
+void dns_datagram(struct dns *d, enum net_direction dir, const struct net_piece *piece,
+		  uint64_t peer);
+/* Bytes of a TCP connection: messages have their length before them. <0: it is not DNS. */
+int dns_piece(struct dns *d, enum net_direction dir, const struct net_piece *piece);
+/* Gives up what is older than 10 s. */
+void dns_expire(struct dns *d, uint64_t now_ns);
+void dns_end(struct dns *d, uint64_t time_ns);
+size_t dns_bytes(const struct dns *d);
+
+/* "A", "AAAA", "HTTPS", "TYPE1234". "NOERROR", "NXDOMAIN", "RCODE17". Into `scratch` or static. */
+const char *dns_type_name(uint16_t type, char scratch[16]);
+const char *dns_rcode_name(uint16_t rcode, char scratch[16]);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http2.h - HTTP/2 on one connection (RFC 9113), and gRPC in it. HPACK is libnghttp2's.
+ *
+ * Of DATA frames the nine bytes of their head are enough. A connection whose beginning
+ * was not seen has tables that nobody can know: then its streams have times and lengths,
+ * and no names but those of the static table (EXCHANGE_JOINED_LATE).
+ */
+#ifndef HTTP2_H
+#define HTTP2_H
+
+#include "net_exchange.h"
+#include "net_privacy.h"
+
+struct http2;
+
+/* The client's preface; or, of a connection joined late, a chain of credible frames. */
+bool http2_is_preface(const uint8_t *data, size_t n);
+bool http2_is_frames(const uint8_t *data, size_t n);
+
+struct http2 *http2_new(const struct net_privacy *p, bool joined_late, exchange_done_fn *done,
+			void *done_ctx);
+void http2_free(struct http2 *h);
+/* <0: it is not HTTP/2, or beyond repair: what was open has been handed over. */
+int http2_piece(struct http2 *h, enum net_direction dir, const struct net_piece *piece);
+void http2_fin(struct http2 *h, enum net_direction dir, uint64_t time_ns);
+void http2_end(struct http2 *h, uint64_t time_ns, uint32_t flag); /* as http1_end() */
+size_t http2_bytes(const struct http2 *h);
+unsigned http2_open(const struct http2 *h);
+
+#endif
