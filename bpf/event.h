@@ -4,7 +4,6 @@
  * reads.
  *
  * Included from both sides: only fixed-size types, no pointers, no padding.
-
  */
 #ifndef EVENT_H
 #define EVENT_H
@@ -42,7 +41,7 @@ struct event_stream {
 
 #define EVENT_MAX_STREAMS 64
 
-/* Processes of our own that are left out: the daemon, workers, clients of 16 sessions. */
+/* Processes of our own that are left out: the daemon, its workers, clients while there is room. */
 #define EVENT_MAX_OWN 24
 struct event_own {
 	__u32 tgids[EVENT_MAX_OWN]; /* 0-ended, if there is room */

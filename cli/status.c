@@ -34,11 +34,11 @@ struct source_list {
 
 static void print_source(const SourceStatus *s)
 {
-	printf("  %-10s %-4s %s\n", clean(s->name), clean(s->state), clean(s->summary));
+	printf("  %-13s %-4s %s\n", clean(s->name), clean(s->state), clean(s->summary));
 	if (s->why && s->why[0])
-		printf("  %-15s %s\n", "", clean(s->why));
+		printf("  %-18s %s\n", "", clean(s->why));
 	if (s->produced)
-		printf("  %-15s %" PRIu64 " events, %" PRIu64 " lost, %.0f ns each in BPF\n", "",
+		printf("  %-18s %" PRIu64 " events, %" PRIu64 " lost, %.0f ns each in BPF\n", "",
 		       s->produced, s->lost, s->bpf_runs ? (double)s->bpf_ns / s->bpf_runs : 0.0);
 }
 
