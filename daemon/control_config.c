@@ -8,6 +8,7 @@
 #include "collector.h"
 #include "control_requests.h"
 #include "gpu/gpu_api_table.h"
+#include "net/net_options.h"
 
 #define DEFAULT_EVENT	    "cpu-clock"
 #define DEFAULT_FREQ_HZ	    999
@@ -47,6 +48,14 @@ static int choose_sources(const StartRequest *req, struct trace_config *config, 
 	return 0;
 }
 
+static void add_source(struct trace_config *config, const char *name)
+{
+	const struct collector *c = collector_by_name(name);
+
+	if (c)
+		config->sources |= 1u << collector_index(c);
+}
+
 /* Asked for with its classes it is there beside the others, whichever they are. */
 static int choose_gpu_api(const StartRequest *req, struct trace_config *config, char *why,
 			  size_t why_size)
@@ -54,13 +63,62 @@ static int choose_gpu_api(const StartRequest *req, struct trace_config *config, 
 	config->gpu_api_classes = GPU_API_DEFAULT_CLASSES;
 	if (!req->gpu_api)
 		return 0;
-	config->sources |= 1u << collector_index(collector_by_name("gpu-api"));
+	add_source(config, "gpu-api");
 	if (gpu_api_classes_parse(req->gpu_api, &config->gpu_api_classes) == 0)
 		return 0;
 	snprintf(why, why_size,
 		 "calls of GPU APIs are of the classes launch, submit, present, copy, memory, "
 		 "sync, build, setup (default) and draw; or all");
 	return -EINVAL;
+}
+
+static int choose_plaintext(const StartRequest *req, struct trace_config *config, char *why,
+			    size_t why_size)
+{
+	if (req->n_tls_plaintext > TRACE_MAX_PLAINTEXT) {
+		snprintf(why, why_size, "at most %d choices of whose TLS is read",
+			 TRACE_MAX_PLAINTEXT);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < req->n_tls_plaintext; i++) {
+		const char *selector = req->tls_plaintext[i];
+
+		if (!net_plaintext_valid(selector)) {
+			snprintf(why, why_size,
+				 "'%.40s' does not say whose TLS is read: want pid:N, comm:GLOB or "
+				 "lib:/PATH, of at most %d bytes",
+				 selector, TRACE_PLAINTEXT_LEN - 1);
+			return -EINVAL;
+		}
+		strcpy(config->plaintext[i], selector);
+	}
+	config->n_plaintext = (unsigned)req->n_tls_plaintext;
+	return 0;
+}
+
+/* Likewise: who says what of the network is wanted wants the network. */
+static int choose_net(const StartRequest *req, struct trace_config *config, char *why,
+		      size_t why_size)
+{
+	if (net_level_parse(req->net, &config->net_level) < 0) {
+		snprintf(why, why_size,
+			 "of the network there are the levels health, waterfall, syscalls");
+		return -EINVAL;
+	}
+	if (net_query_parse(req->query, &config->net_query) < 0) {
+		snprintf(why, why_size, "the query of a URL is one of hide, keep, keys, drop");
+		return -EINVAL;
+	}
+	if (req->names && strcmp(req->names, "plain") != 0 && strcmp(req->names, "hash") != 0) {
+		snprintf(why, why_size, "names are plain or hash");
+		return -EINVAL;
+	}
+	config->net_hash_names = req->names && strcmp(req->names, "hash") == 0;
+	if (req->net || req->query || req->names || req->n_tls_plaintext)
+		add_source(config, "net");
+	if (config->net_level == NET_SYSCALLS)
+		add_source(config, "syscalls");
+	return choose_plaintext(req, config, why, why_size);
 }
 
 static int choose_filters(const StartRequest *req, struct trace_config *config, char *why,
@@ -137,6 +195,8 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 	r = choose_sources(req, config, why, why_size);
 	if (r == 0)
 		r = choose_gpu_api(req, config, why, why_size);
+	if (r == 0)
+		r = choose_net(req, config, why, why_size);
 	if (r == 0)
 		r = choose_filters(req, config, why, why_size);
 	if (r == 0)
