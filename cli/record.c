@@ -201,6 +201,44 @@ static char *command_line(int argc, char **argv)
 	return (char *)text.data;
 }
 
+static void fill_start(StartRequest *start, const struct record_options *o)
+{
+	start->n_sources = o->n_sources;
+	start->sources = (char **)o->sources;
+	start->n_without = o->n_without;
+	start->without = (char **)o->without;
+	start->event = (char *)o->event;
+	start->n_more_events = o->n_more_events;
+	start->more_events = (char **)o->more_events;
+	start->has_freq_hz = o->freq_hz != 0;
+	start->freq_hz = o->freq_hz;
+	start->has_period = o->period != 0;
+	start->period = o->period;
+	start->n_pids = o->n_pids;
+	start->pids = (uint32_t *)o->pids;
+	start->comm = (char *)o->comm;
+	start->has_cgroup_id = o->has_cgroup;
+	start->cgroup_id = o->cgroup_id;
+	start->has_uid = o->has_uid;
+	start->uid = o->uid;
+	start->has_counters_interval_ms = o->counters_interval_ms != 0;
+	start->counters_interval_ms = o->counters_interval_ms;
+	start->gpu_api = (char *)o->gpu_api;
+	start->has_alloc_bytes = o->alloc_bytes != 0;
+	start->alloc_bytes = o->alloc_bytes;
+	start->has_offcpu_min_ns = o->has_offcpu_min;
+	start->offcpu_min_ns = o->offcpu_min_ns;
+	start->net = (char *)o->net;
+	start->query = (char *)o->query;
+	start->names = (char *)o->names;
+	start->n_tls_plaintext = o->n_plaintext;
+	start->tls_plaintext = (char **)o->plaintext;
+	start->has_duration_ns = o->duration_ns != 0;
+	start->duration_ns = o->duration_ns;
+	start->has_progress_interval_ms = !o->quiet && isatty(STDERR_FILENO);
+	start->progress_interval_ms = PROGRESS_MS;
+}
+
 static int start_session(struct record *rec, char *line)
 {
 	const struct record_options *o = &rec->options;
@@ -210,36 +248,8 @@ static int start_session(struct record *rec, char *line)
 	Reply *reply;
 	int r;
 
-	start.n_sources = o->n_sources;
-	start.sources = (char **)o->sources;
-	start.n_without = o->n_without;
-	start.without = (char **)o->without;
-	start.event = (char *)o->event;
-	start.n_more_events = o->n_more_events;
-	start.more_events = (char **)o->more_events;
-	start.has_freq_hz = o->freq_hz != 0;
-	start.freq_hz = o->freq_hz;
-	start.has_period = o->period != 0;
-	start.period = o->period;
-	start.n_pids = o->n_pids;
-	start.pids = (uint32_t *)o->pids;
-	start.comm = (char *)o->comm;
-	start.has_cgroup_id = o->has_cgroup;
-	start.cgroup_id = o->cgroup_id;
-	start.has_uid = o->has_uid;
-	start.uid = o->uid;
-	start.has_counters_interval_ms = o->counters_interval_ms != 0;
-	start.counters_interval_ms = o->counters_interval_ms;
-	start.gpu_api = (char *)o->gpu_api;
-	start.has_alloc_bytes = o->alloc_bytes != 0;
-	start.alloc_bytes = o->alloc_bytes;
-	start.has_offcpu_min_ns = o->has_offcpu_min;
-	start.offcpu_min_ns = o->offcpu_min_ns;
+	fill_start(&start, o);
 	start.command_line = line;
-	start.has_duration_ns = o->duration_ns != 0;
-	start.duration_ns = o->duration_ns;
-	start.has_progress_interval_ms = !o->quiet && isatty(STDERR_FILENO);
-	start.progress_interval_ms = PROGRESS_MS;
 	req.start = &start;
 	r = client_send(rec->client, &req);
 	/* Who has closed may have said why. */

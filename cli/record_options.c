@@ -39,7 +39,14 @@ static const char usage[] =
 	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n"
 	"                         launch,submit,present,copy,memory,sync,build,setup\n"
 	"                         (default), draw, all\n"
-	"Whose samples and system calls (all given must match):\n"
+	"      --net LEVEL        of the network: health (what TCP does), waterfall (default:\n"
+	"                         names, requests and their phases too), syscalls (calls too)\n"
+	"      --query HOW        of URLs' queries: hide (default: ?…), keep, keys (names, no\n"
+	"                         values), drop\n"
+	"      --names hash       hosts and paths are told apart, not told\n"
+	"      --tls-plaintext WHOSE  requests inside TLS too, of pid:N, comm:GLOB, lib:PATH;\n"
+	"                         may be given again\n"
+	"Whose samples, connections and system calls (all given must match):\n"
 	"  -p, --pid PID,...      of these processes and their descendants\n"
 	"      --comm GLOB        of processes with such a name\n"
 	"      --cgroup PATH      of this cgroup (v2) and those below it\n"
@@ -60,6 +67,10 @@ enum {
 	OPT_ALLOC_BYTES,
 	OPT_OFFCPU_MIN,
 	OPT_GPU_API,
+	OPT_NET,
+	OPT_QUERY,
+	OPT_NAMES,
+	OPT_PLAINTEXT,
 	OPT_COMM,
 	OPT_CGROUP,
 	OPT_HELP
@@ -142,6 +153,47 @@ static int add_event(struct record_options *o, const char *event)
 	return 0;
 }
 
+static int one_of(const char *what, const char *value, const char *const *words, const char *want,
+		  const char **ret)
+{
+	for (size_t i = 0; words[i]; i++) {
+		if (strcmp(value, words[i]) != 0)
+			continue;
+		*ret = words[i];
+		return 0;
+	}
+	return bad(what, value, want);
+}
+
+static int add_plaintext(struct record_options *o, const char *whose)
+{
+	if (strncmp(whose, "pid:", 4) != 0 && strncmp(whose, "comm:", 5) != 0 &&
+	    strncmp(whose, "lib:/", 5) != 0)
+		return bad("--tls-plaintext", whose, "want pid:N, comm:GLOB or lib:/PATH");
+	if (o->n_plaintext == MAX_PLAINTEXT)
+		return bad("--tls-plaintext", whose, "that is one too many: 8 at most");
+	o->plaintext[o->n_plaintext++] = whose;
+	return 0;
+}
+
+static int parse_net_option(int c, const char *arg, struct record_options *o)
+{
+	static const char *const levels[] = { "health", "waterfall", "syscalls", NULL };
+	static const char *const queries[] = { "hide", "keep", "keys", "drop", NULL };
+	static const char *const names[] = { "plain", "hash", NULL };
+
+	switch (c) {
+	case OPT_NET:
+		return one_of("--net", arg, levels, "want health, waterfall or syscalls", &o->net);
+	case OPT_QUERY:
+		return one_of("--query", arg, queries, "want hide, keep, keys or drop", &o->query);
+	case OPT_NAMES:
+		return one_of("--names", arg, names, "want hash or plain", &o->names);
+	default:
+		return add_plaintext(o, arg);
+	}
+}
+
 static int parse_option(int c, char *arg, struct record_options *o)
 {
 	uint64_t n;
@@ -190,6 +242,11 @@ static int parse_option(int c, char *arg, struct record_options *o)
 	case OPT_GPU_API:
 		o->gpu_api = arg ? arg : "default";
 		return 0;
+	case OPT_NET:
+	case OPT_QUERY:
+	case OPT_NAMES:
+	case OPT_PLAINTEXT:
+		return parse_net_option(c, arg, o);
 	case OPT_OFFCPU_MIN:
 		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
 			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
@@ -231,6 +288,10 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },
 		{ "pid", required_argument, NULL, 'p' },
 		{ "gpu-api", optional_argument, NULL, OPT_GPU_API },
+		{ "net", required_argument, NULL, OPT_NET },
+		{ "query", required_argument, NULL, OPT_QUERY },
+		{ "names", required_argument, NULL, OPT_NAMES },
+		{ "tls-plaintext", required_argument, NULL, OPT_PLAINTEXT },
 		{ "comm", required_argument, NULL, OPT_COMM },
 		{ "cgroup", required_argument, NULL, OPT_CGROUP },
 		{ "user", required_argument, NULL, 'u' },

@@ -10,6 +10,7 @@
 #define MAX_NAMES	32
 #define MAX_PIDS	64
 #define MAX_MORE_EVENTS 7
+#define MAX_PLAINTEXT	8
 
 struct record_options {
 	uint64_t duration_ns; /* 0: until Ctrl-C or the command's end */
@@ -33,6 +34,10 @@ struct record_options {
 	uint32_t counters_interval_ms; /* 0: default */
 	uint64_t alloc_bytes;	       /* 0: default */
 	const char *gpu_api;	       /* classes of calls; NULL: it was not asked for */
+	/* The network; NULL: the daemon's default. */
+	const char *net, *query, *names;
+	const char *plaintext[MAX_PLAINTEXT];
+	size_t n_plaintext;
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
 	char **command; /* NULL: none; into argv */

@@ -13,25 +13,13 @@
 #include "control_frame.h"
 #include "control_status.h"
 #include "event_loop.h"
-#include "gpu/gpu_api_table.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
 
-#define DEFAULT_EVENT	    "cpu-clock"
-#define DEFAULT_FREQ_HZ	    999
-#define MAX_FREQ_HZ	    100000 /* the kernel's own limit is usually lower and is said then */
-#define DEFAULT_COUNTERS_MS 1000
-#define MIN_COUNTERS_MS	    10
-#define MAX_COUNTERS_MS	    3600000
-#define MIN_PROGRESS_MS	    50
-#define DEFAULT_WAIT_NS	    NS_PER_MS
-#define MAX_WAIT_NS	    (3600 * NS_PER_SEC)
-#define DEFAULT_ALLOC_BYTES (512 * 1024)
-#define MAX_ALLOC_BYTES	    (1ull << 40)
-#define MAX_COMMAND_LINE    4096
+#define MIN_PROGRESS_MS 50
 
 struct control_requests {
 	struct control_requests_env env;
@@ -66,158 +54,6 @@ void control_requests_free(struct control_requests *r)
 void control_requests_set_server(struct control_requests *r, struct control_server *server)
 {
 	r->server = server;
-}
-
-/* ---- configuration ---- */
-
-static int choose_sources(const StartRequest *req, struct trace_config *config, char *why,
-			  size_t why_size)
-{
-	const struct collector *c;
-
-	for (size_t i = 0; collectors[i]; i++)
-		if (req->n_sources == 0 && !collectors[i]->on_demand)
-			config->sources |= 1u << i;
-	for (size_t k = 0; k < req->n_sources + req->n_without; k++) {
-		bool out = k >= req->n_sources;
-		const char *name = out ? req->without[k - req->n_sources] : req->sources[k];
-
-		c = collector_by_name(name);
-		if (!c) {
-			snprintf(why, why_size,
-				 "there is no source '%.40s': tracectl status lists them", name);
-			return -EINVAL;
-		}
-		if (out)
-			config->sources &= ~(1u << collector_index(c));
-		else
-			config->sources |= 1u << collector_index(c);
-	}
-	return 0;
-}
-
-/* Asked for with its classes it is there beside the others, whichever they are. */
-static int choose_gpu_api(const StartRequest *req, struct trace_config *config, char *why,
-			  size_t why_size)
-{
-	config->gpu_api_classes = GPU_API_DEFAULT_CLASSES;
-	if (!req->gpu_api)
-		return 0;
-	config->sources |= 1u << collector_index(collector_by_name("gpu-api"));
-	if (gpu_api_classes_parse(req->gpu_api, &config->gpu_api_classes) == 0)
-		return 0;
-	snprintf(why, why_size,
-		 "calls of GPU APIs are of the classes launch, submit, present, copy, memory, "
-		 "sync, build, setup (default) and draw; or all");
-	return -EINVAL;
-}
-
-static int choose_filters(const StartRequest *req, struct trace_config *config, char *why,
-			  size_t why_size)
-{
-	if (req->n_pids > TRACE_MAX_PIDS) {
-		snprintf(why, why_size, "at most %d pids", TRACE_MAX_PIDS);
-		return -EINVAL;
-	}
-	config->n_pids = (uint32_t)req->n_pids;
-	if (req->n_pids)
-		memcpy(config->pids, req->pids, req->n_pids * sizeof(*req->pids));
-	if (req->comm) {
-		if (strlen(req->comm) >= sizeof(config->comm_glob)) {
-			snprintf(why, why_size, "the pattern of comm has at most %zu bytes",
-				 sizeof(config->comm_glob) - 1);
-			return -EINVAL;
-		}
-		strcpy(config->comm_glob, req->comm);
-	}
-	config->has_cgroup = req->has_cgroup_id;
-	config->cgroup_id = req->cgroup_id;
-	config->has_uid = req->has_uid;
-	config->uid = req->uid;
-	return 0;
-}
-
-static int choose_sampling(const StartRequest *req, struct trace_config *config, char *why,
-			   size_t why_size)
-{
-	const char *event = req->event ? req->event : DEFAULT_EVENT;
-
-	if (strlen(event) >= sizeof(config->event)) {
-		snprintf(why, why_size, "the name of an event has at most %zu bytes",
-			 sizeof(config->event) - 1);
-		return -EINVAL;
-	}
-	strcpy(config->event, event);
-	if (req->n_more_events >= TRACE_MAX_EVENTS) {
-		snprintf(why, why_size, "at most %d events", TRACE_MAX_EVENTS);
-		return -EINVAL;
-	}
-	for (size_t i = 0; i < req->n_more_events; i++) {
-		if (strlen(req->more_events[i]) >= TRACE_EVENT_LEN) {
-			snprintf(why, why_size, "the name of an event has at most %d bytes",
-				 TRACE_EVENT_LEN - 1);
-			return -EINVAL;
-		}
-		strcpy(config->more_events[i], req->more_events[i]);
-	}
-	config->n_more_events = (unsigned)req->n_more_events;
-	config->must_sample = req->event || req->has_freq_hz || req->has_period || req->n_sources;
-	config->period = req->has_period ? req->period : 0;
-	config->freq_hz = req->has_freq_hz ? req->freq_hz : DEFAULT_FREQ_HZ;
-	if (config->freq_hz == 0 || config->freq_hz > MAX_FREQ_HZ) {
-		snprintf(why, why_size, "the frequency is 1 to %d Hz", MAX_FREQ_HZ);
-		return -EINVAL;
-	}
-	if (req->has_period && (req->period == 0 || req->period > INT64_MAX)) {
-		snprintf(why, why_size, "the period must be at least 1");
-		return -EINVAL;
-	}
-	return 0;
-}
-
-int control_requests_config(const StartRequest *req, struct trace_config *config, char *why,
-			    size_t why_size)
-{
-	int r;
-
-	*config = (struct trace_config){ .counters_interval_ms = DEFAULT_COUNTERS_MS,
-					 .offcpu_min_ns = DEFAULT_WAIT_NS,
-					 .alloc_bytes = DEFAULT_ALLOC_BYTES };
-	r = choose_sources(req, config, why, why_size);
-	if (r == 0)
-		r = choose_gpu_api(req, config, why, why_size);
-	if (r == 0)
-		r = choose_filters(req, config, why, why_size);
-	if (r == 0)
-		r = choose_sampling(req, config, why, why_size);
-	if (r < 0)
-		return r;
-	if (req->has_counters_interval_ms)
-		config->counters_interval_ms = req->counters_interval_ms;
-	if (config->counters_interval_ms < MIN_COUNTERS_MS ||
-	    config->counters_interval_ms > MAX_COUNTERS_MS) {
-		snprintf(why, why_size, "counters are read every %d to %d ms", MIN_COUNTERS_MS,
-			 MAX_COUNTERS_MS);
-		return -EINVAL;
-	}
-	if (req->has_alloc_bytes)
-		config->alloc_bytes = req->alloc_bytes;
-	if (config->alloc_bytes == 0 || config->alloc_bytes > MAX_ALLOC_BYTES) {
-		snprintf(why, why_size, "a sample of allocations each 1 byte to 1 TiB");
-		return -EINVAL;
-	}
-	if (req->has_offcpu_min_ns)
-		config->offcpu_min_ns = req->offcpu_min_ns;
-	if (config->offcpu_min_ns > MAX_WAIT_NS) {
-		snprintf(why, why_size, "a wait of an hour is recorded in any case");
-		return -EINVAL;
-	}
-	if (req->command_line) {
-		config->command_line = strndup(req->command_line, MAX_COMMAND_LINE);
-		if (!config->command_line)
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 /* ---- a session's own messages ---- */

@@ -41,8 +41,8 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 void control_requests_gone(void *ctx, struct control_client *client);
 
 /*
- * Makes a configuration of a request: defaults, bounds. Pure but for
- * `config->command_line`, which the caller frees. -EINVAL with `why`.
+ * In control_config.c. Makes a configuration of a request: defaults, bounds. Pure but
+ * for `config->command_line`, which the caller frees. -EINVAL with `why`.
  */
 struct trace_config;
 int control_requests_config(const StartRequest *req, struct trace_config *config, char *why,

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "clock.h"
+#include "collector.h"
 #include "cpus.h"
+#include "net/net_options.h"
 #include "process/process_table.h"
 #include "session_impl.h"
 #include "symbolize/symbolizer.h"
@@ -46,6 +48,20 @@ static void add_number(struct attributes *a, const char *group, const char *name
 	attr->number = (int64_t)value;
 }
 
+/* How much of the network there is, and what was taken away from it. */
+static void add_net(struct attributes *a, const struct trace_config *config)
+{
+	char key[64];
+
+	add_text(a, "tracer.net.level", net_level_name(config->net_level));
+	add_text(a, "tracer.net.query", net_query_name(config->net_query));
+	add_text(a, "tracer.net.names", config->net_hash_names ? "hash" : "plain");
+	for (unsigned i = 0; i < config->n_plaintext; i++) {
+		snprintf(key, sizeof(key), "tracer.net.tls_plaintext.%u", i);
+		add_text(a, key, config->plaintext[i]);
+	}
+}
+
 static int write_attributes(struct session *s)
 {
 	struct attributes *a = calloc(1, sizeof(*a));
@@ -69,6 +85,8 @@ static int write_attributes(struct session *s)
 			snprintf(value, sizeof(value), "off%s%s", src->why[0] ? ": " : "",
 				 src->why[0] ? src->why : ": not asked for");
 		add_text(a, key, value);
+		if (src->on && strcmp(collectors[i]->name, "net") == 0)
+			add_net(a, &s->config);
 	}
 	r = trace_meta_attributes(s->writer, a->list, a->n);
 	free(a);

@@ -175,7 +175,8 @@ static int syscalls_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, 
 
 const struct collector syscalls_collector = {
 	.name = "syscalls",
-	.summary = "network system calls, waits for descriptors",
+	.summary = "network system calls, waits for descriptors; with --net syscalls, too",
+	.on_demand = true,
 	.start = syscalls_start,
 	.stop = syscalls_stop,
 	.drain = syscalls_drain,

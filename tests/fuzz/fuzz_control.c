@@ -42,7 +42,8 @@ static void check_config(const StartRequest *start, struct control_client *clien
 	if (config.freq_hz == 0 || config.counters_interval_ms < 10 ||
 	    config.n_pids > TRACE_MAX_PIDS ||
 	    !memchr(config.comm_glob, 0, sizeof(config.comm_glob)) ||
-	    !memchr(config.event, 0, sizeof(config.event)))
+	    !memchr(config.event, 0, sizeof(config.event)) || config.net_level > NET_SYSCALLS ||
+	    config.net_query > NET_QUERY_DROP || config.n_plaintext > TRACE_MAX_PLAINTEXT)
 		abort();
 	free(config.command_line);
 }

@@ -35,7 +35,7 @@ both_record() {
 run_flood() { # NAME
 	"$O/tracectl" --socket "$SOCKET" record -q --sources sched,counters -o "$T/$1.other" 2>"$T/$1.other.err" &
 	local other=$!
-	"$O/tracectl" --socket "$SOCKET" record -q -o "$T/$1.trace" 2>"$T/$1.err" &
+	"$O/tracectl" --socket "$SOCKET" record -q --net syscalls -o "$T/$1.trace" 2>"$T/$1.err" &
 	local record=$! start
 	lib_pids+=("$other" "$record")
 	wait_for 60 both_record || fail "the recordings start"

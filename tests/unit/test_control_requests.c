@@ -40,7 +40,9 @@ static void assert_refused(const char *reason)
 
 static uint32_t bit(const char *name)
 {
-	return 1u << collector_index(collector_by_name(name));
+	const struct collector *c = collector_by_name(name);
+
+	return c ? 1u << collector_index(c) : 0;
 }
 
 START_TEST(an_empty_request_means_the_defaults)
@@ -110,6 +112,109 @@ START_TEST(gpu_apis_come_beside_the_others)
 	ck_assert_uint_eq(config.sources, bit("sched") | bit("gpu-api"));
 	req.gpu_api = (char *)"launch,nothing";
 	assert_refused("launch, submit");
+}
+END_TEST
+
+START_TEST(the_network_is_a_waterfall_without_secrets)
+{
+	assert_taken();
+	ck_assert_int_eq(config.net_level, NET_WATERFALL);
+	ck_assert_int_eq(config.net_query, NET_QUERY_HIDE);
+	ck_assert(!config.net_hash_names);
+	ck_assert_uint_eq(config.n_plaintext, 0);
+	ck_assert(!(config.sources & bit("syscalls")));
+}
+END_TEST
+
+START_TEST(levels_of_the_network)
+{
+	char *one[] = { (char *)"sched" };
+
+	req.sources = one;
+	req.n_sources = 1;
+	req.net = (char *)"health";
+	assert_taken();
+	ck_assert_int_eq(config.net_level, NET_HEALTH);
+	ck_assert_uint_eq(config.sources, bit("sched") | bit("net"));
+	req.net = (char *)"waterfall";
+	assert_taken();
+	ck_assert_int_eq(config.net_level, NET_WATERFALL);
+	ck_assert_uint_eq(config.sources, bit("sched") | bit("net"));
+	req.net = (char *)"syscalls";
+	assert_taken();
+	ck_assert_int_eq(config.net_level, NET_SYSCALLS);
+	ck_assert_uint_eq(config.sources, bit("sched") | bit("net") | bit("syscalls"));
+	req.net = (char *)"all";
+	assert_refused("health, waterfall, syscalls");
+}
+END_TEST
+
+START_TEST(privacy_is_chosen_by_words)
+{
+	static const char *const words[] = { "hide", "keep", "keys", "drop" };
+	char *one[] = { (char *)"sched" };
+
+	req.sources = one;
+	req.n_sources = 1;
+	for (int i = 0; i < 4; i++) {
+		req.query = (char *)words[i];
+		assert_taken();
+		ck_assert_int_eq(config.net_query, i);
+		ck_assert_uint_eq(config.sources, bit("sched") | bit("net"));
+	}
+	req.query = (char *)"";
+	assert_refused("hide, keep, keys, drop");
+	req.query = NULL;
+	req.names = (char *)"plain";
+	assert_taken();
+	ck_assert(!config.net_hash_names);
+	req.names = (char *)"hash";
+	assert_taken();
+	ck_assert(config.net_hash_names);
+	ck_assert_uint_eq(config.sources, bit("sched") | bit("net"));
+	req.names = (char *)"none";
+	assert_refused("plain or hash");
+}
+END_TEST
+
+START_TEST(whose_tls_is_read_is_named)
+{
+	static const char *const bad[] = { "",	     "1234",	       "pid:",	"pid:0",
+					   "pid:-1", "pid:2147483648", "comm:", "lib:",
+					   "lib:/",  "lib:libssl.so.3" };
+	char *good[] = { (char *)"pid:1234", (char *)"comm:nginx*",
+			 (char *)"lib:/usr/lib/libssl.so.3" };
+	char *many[9], *one[] = { NULL }, text[200];
+
+	req.tls_plaintext = good;
+	req.n_tls_plaintext = 3;
+	assert_taken();
+	ck_assert_uint_eq(config.n_plaintext, 3);
+	for (int i = 0; i < 3; i++)
+		ck_assert_str_eq(config.plaintext[i], good[i]);
+	req.tls_plaintext = one;
+	req.n_tls_plaintext = 1;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		one[0] = (char *)bad[i];
+		assert_refused("pid:N, comm:GLOB or lib:/PATH");
+	}
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "comm:", 5);
+	text[127] = '\0';
+	one[0] = text;
+	assert_taken();
+	ck_assert_str_eq(config.plaintext[0], text);
+	text[127] = 'x';
+	text[128] = '\0';
+	assert_refused("at most 127 bytes");
+	for (int i = 0; i < 9; i++)
+		many[i] = good[0];
+	req.tls_plaintext = many;
+	req.n_tls_plaintext = 9;
+	assert_refused("at most 8");
+	req.n_tls_plaintext = 8;
+	assert_taken();
+	ck_assert_uint_eq(config.n_plaintext, 8);
 }
 END_TEST
 
@@ -237,6 +342,10 @@ int main(void)
 	tcase_add_test(tc, an_empty_request_means_the_defaults);
 	tcase_add_test(tc, sources_are_chosen_by_name_or_left_out);
 	tcase_add_test(tc, gpu_apis_come_beside_the_others);
+	tcase_add_test(tc, the_network_is_a_waterfall_without_secrets);
+	tcase_add_test(tc, levels_of_the_network);
+	tcase_add_test(tc, privacy_is_chosen_by_words);
+	tcase_add_test(tc, whose_tls_is_read_is_named);
 	tcase_add_test(tc, every_number_has_its_bounds);
 	tcase_add_test(tc, strings_have_their_bounds);
 	tcase_add_test(tc, pids_are_counted);

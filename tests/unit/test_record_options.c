@@ -93,6 +93,20 @@ START_TEST(calls_of_gpu_apis_need_no_classes)
 }
 END_TEST
 
+START_TEST(the_network_has_a_level_and_privacy)
+{
+	ck_assert_int_eq(parse("--net syscalls --query keys --names hash --tls-plaintext pid:7 "
+			       "--tls-plaintext lib:/usr/lib/libssl.so.3 --tls-plaintext comm:x*"),
+			 0);
+	ck_assert_str_eq(o.net, "syscalls");
+	ck_assert_str_eq(o.query, "keys");
+	ck_assert_str_eq(o.names, "hash");
+	ck_assert_uint_eq(o.n_plaintext, 3);
+	ck_assert_str_eq(o.plaintext[0], "pid:7");
+	ck_assert_str_eq(o.plaintext[2], "comm:x*");
+}
+END_TEST
+
 START_TEST(the_first_event_is_the_main_one_and_eight_are_the_most)
 {
 	ck_assert_int_eq(parse("-e cycles -e page-faults@10 -e sched:sched_switch"), 0);
@@ -144,6 +158,15 @@ START_TEST(what_is_out_of_bounds_is_refused)
 		"-p x",
 		"-p 2147483648",
 		"-p 2147483647",
+		"--net all",
+		"--net",
+		"--query values",
+		"--names none",
+		"--tls-plaintext 7",
+		"--tls-plaintext lib:libssl.so.3",
+		"--tls-plaintext pid:1 --tls-plaintext pid:1 --tls-plaintext pid:1 "
+		"--tls-plaintext pid:1 --tls-plaintext pid:1 --tls-plaintext pid:1 "
+		"--tls-plaintext pid:1 --tls-plaintext pid:1 --tls-plaintext pid:1",
 		"--counters 9ms",
 		"--counters 2h",
 		"--offcpu-min 2h",
@@ -214,6 +237,7 @@ int main(void)
 	tcase_add_test(tc, no_options_are_all_defaults);
 	tcase_add_test(tc, every_option_is_taken);
 	tcase_add_test(tc, calls_of_gpu_apis_need_no_classes);
+	tcase_add_test(tc, the_network_has_a_level_and_privacy);
 	tcase_add_test(tc, the_first_event_is_the_main_one_and_eight_are_the_most);
 	tcase_add_test(tc, options_end_at_the_command);
 	tcase_add_test(tc, lists_may_be_given_in_parts);
