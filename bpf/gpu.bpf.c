@@ -16,5 +16,6 @@
 #include "gpu_ioctl.bpf.h"
 #include "gpu_ioctl_iter.bpf.h"
 #include "gpu_points.bpf.h"
+#include "gpu_syncobj.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";

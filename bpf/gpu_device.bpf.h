@@ -94,6 +94,8 @@ struct inode___super {
 #define DMA_BUF_MAGIC	      0x444d4142 /* include/uapi/linux/magic.h */
 #define DRM_FIRST_OF_DRIVER   0x40
 #define DRM_LAST_OF_DRIVER    0x9f
+#define DRM_NR_SYNCOBJ_WAIT   0xc3 /* include/uapi/drm/drm.h */
+#define DRM_NR_TIMELINE_WAIT  0xca
 #define NVIDIA_MODESET_MINOR  254
 #define NVIDIA_XFER_CMD	      0xd3
 #define UVM_INITIALIZE	      0x30000001 /* and UVM_DEINITIALIZE: the only large ones */

@@ -376,6 +376,14 @@ static __always_inline void record(void *ctx, struct task_struct *task, struct g
 	ev->n_skipped = 0;
 }
 
+static __noinline int tell_syncobjs(struct gpu_call *call); /* gpu_syncobj.bpf.h */
+
+static __always_inline bool waits_for_syncobjs(const struct gpu_ioctl_event *ev)
+{
+	return ev->gpu_class == GPU_DRM &&
+	       (ev->nr == DRM_NR_SYNCOBJ_WAIT || ev->nr == DRM_NR_TIMELINE_WAIT);
+}
+
 static __always_inline int ioctl_exit(void *ctx, __s64 ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -388,6 +396,8 @@ static __always_inline int ioctl_exit(void *ctx, __s64 ret)
 	now = bpf_ktime_get_boot_ns();
 	slow = now - call->ev.enter_ns >= slow_ns;
 	call->ev.ret = ret;
+	if (ret >= 0 && waits_for_syncobjs(&call->ev))
+		tell_syncobjs(call);
 	if (call->ev.ioctl_class == GPU_CLASS_QUERY && ret >= 0 && !slow)
 		call->ev.n_skipped++;
 	else

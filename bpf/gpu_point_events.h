@@ -36,7 +36,10 @@ enum gpu_point {
 	GPU_VBLANK_DELIVERED,
 	GPU_NVIDIA_XID,
 	GPU_MEM_TOTAL,
-	N_GPU_POINTS
+	N_GPU_POINTS,
+	/* No tracepoint: a wait for syncobjs is over that has waited for this fence. */
+	GPU_SYNCOBJ_WAITED = N_GPU_POINTS,
+	N_GPU_POINT_KINDS
 };
 
 #define GPU_POINT_NUMS	   6

@@ -27,11 +27,13 @@
 
 #define FRAME_SEED 0x6770755f66726dull
 
-#define NR_PAGE_FLIP   0xb0
-#define NR_MODE_ATOMIC 0xbc
-#define FLIP_EVENT     0x01 /* the same for both */
-#define FLIP_ASYNC     0x02
-#define ATOMIC_TEST    0x100
+#define NR_PAGE_FLIP	 0xb0
+#define NR_MODE_ATOMIC	 0xbc
+#define NR_SYNCOBJ_WAIT	 0xc3
+#define NR_TIMELINE_WAIT 0xca
+#define FLIP_EVENT	 0x01 /* the same for both */
+#define FLIP_ASYNC	 0x02
+#define ATOMIC_TEST	 0x100
 
 struct gpu_work {
 	struct encoder_env env;
@@ -44,6 +46,7 @@ struct gpu_work {
 	uint64_t with_scheduler; /* bit N: GPU N has jobs of a scheduler */
 	uint64_t last_ns;	 /* of the latest record */
 	uint64_t lost_ns;	 /* until then some are missing; 0: none */
+	bool syncobjs_told;	 /* this kernel says what waits for syncobjs have waited for */
 	int error;		 /* of writing, since the last look */
 };
 
@@ -53,7 +56,7 @@ bool gpu_work_valid(const struct event_hdr *hdr, size_t len)
 {
 	const struct gpu_point_event *ev = (const void *)hdr;
 
-	if (hdr->type != GPU_POINT || len != sizeof(*ev) || ev->point >= N_GPU_POINTS ||
+	if (hdr->type != GPU_POINT || len != sizeof(*ev) || ev->point >= N_GPU_POINT_KINDS ||
 	    (ev->flags & ~GPU_POINT_FLAGS) || ev->ioctl_ns > hdr->time_ns ||
 	    !memchr(ev->comm, '\0', sizeof(ev->comm)) ||
 	    !memchr(ev->driver, '\0', sizeof(ev->driver)) || !ev->tgid != !ev->tid)
@@ -62,7 +65,8 @@ bool gpu_work_valid(const struct event_hdr *hdr, size_t len)
 		if (!memchr(ev->strs[i], '\0', sizeof(ev->strs[i])))
 			return false;
 	/* A wait is a thread's. */
-	return ev->tid || (ev->point != GPU_FENCE_WAIT_START && ev->point != GPU_FENCE_WAIT_END);
+	return ev->tid || (ev->point != GPU_FENCE_WAIT_START && ev->point != GPU_FENCE_WAIT_END &&
+			   ev->point != GPU_SYNCOBJ_WAITED);
 }
 
 bool gpu_work_machine_wide(const struct event_hdr *hdr)
@@ -323,6 +327,23 @@ static void commit(struct gpu_work *w, const struct gpu_ioctl_event *ev, uint32_
 	gpu_frames_commit(w->frames, &c);
 }
 
+static bool waits_for_syncobjs(const struct gpu_ioctl_event *ev)
+{
+	return ev->gpu_class == GPU_DRM &&
+	       (ev->nr == NR_SYNCOBJ_WAIT || ev->nr == NR_TIMELINE_WAIT);
+}
+
+/* Comes before its ioctl, which takes what it has waited for. */
+static void syncobj_waited(struct gpu_work *w, const struct gpu_point_event *ev)
+{
+	const struct gpu_job *job = gpu_jobs_find(w->jobs, key_of(ev));
+
+	w->syncobjs_told = true;
+	if (job)
+		gpu_links_add(w->links, ev->hdr.tid, ev->ioctl_ns, GPU_LINK_WAITED, job->id);
+	skip(w, 1);
+}
+
 void gpu_work_ioctl(struct gpu_work *w, const struct gpu_ioctl_event *ev)
 {
 	const struct gpu_job *job;
@@ -330,7 +351,8 @@ void gpu_work_ioctl(struct gpu_work *w, const struct gpu_ioctl_event *ev)
 
 	if (is_commit(ev, &flags)) {
 		commit(w, ev, flags);
-	} else if (ev->ioctl_class == GPU_CLASS_WAIT && ev->ret >= 0) {
+	} else if (ev->ioctl_class == GPU_CLASS_WAIT && ev->ret >= 0 &&
+		   !(w->syncobjs_told && waits_for_syncobjs(ev))) {
 		/* Which fence it was is not told: the last job that was done meanwhile. */
 		job = gpu_jobs_last_done(w->jobs, ev->hdr.tgid,
 					 gpu_list_of_rdev(w->gpus, ev->rdev, ev->driver),
@@ -408,6 +430,9 @@ int gpu_work_encode(struct gpu_work *w, const struct event_hdr *hdr)
 		break;
 	case GPU_VBLANK_DELIVERED:
 		delivered(w, ev);
+		break;
+	case GPU_SYNCOBJ_WAITED:
+		syncobj_waited(w, ev);
 		break;
 	case GPU_NVIDIA_XID:
 		r = gpu_slices_xid(w->slices, ev);

@@ -585,10 +585,20 @@ START_TEST(a_wait_for_what_is_not_known_is_a_wait_all_the_same)
 }
 END_TEST
 
+/* The event of the ioctl that was entered then. */
+static const TrackEvent *ioctl_at(uint64_t time)
+{
+	for (size_t k = 0; k < w.n; k++)
+		if (w.packets[k]->track_event && w.packets[k]->timestamp == t0 + time)
+			return w.packets[k]->track_event;
+	ck_abort_msg("no event at %llu", (unsigned long long)time);
+	return NULL;
+}
+
 START_TEST(an_ioctl_that_waits_is_linked_to_the_job)
 {
 	struct gpu_ioctl_event ev = an_ioctl(0xc02864c3, 1500, 2100);
-	const TrackEvent *te = NULL;
+	const TrackEvent *te;
 
 	queue(3, 1000, 900, CARD, "gfx");
 	submit(900, 1050);
@@ -597,12 +607,44 @@ START_TEST(an_ioctl_that_waits_is_linked_to_the_job)
 	ev.ioctl_class = GPU_CLASS_WAIT;
 	encode(&ev.hdr);
 	finish();
-	for (size_t k = 0; k < w.n; k++)
-		if (w.packets[k]->track_event && w.packets[k]->timestamp == t0 + 1500)
-			te = w.packets[k]->track_event;
-	ck_assert_ptr_nonnull(te);
+	te = ioctl_at(1500);
 	ck_assert_uint_eq(te->gpu_correlation->render_stage_wait_event_ids[0],
 			  stage(0, NULL)->event_id);
+}
+END_TEST
+
+/* Two jobs are done in the meantime; which it was is told, and that of others there was none. */
+START_TEST(a_wait_for_syncobjs_is_linked_to_what_is_told)
+{
+	struct gpu_ioctl_event ev = an_ioctl(0xc02864c3, 1500, 2100);
+	struct gpu_point_event told = a_point(GPU_SYNCOBJ_WAITED, 2090);
+	const TrackEvent *te;
+
+	queue(3, 1000, 900, CARD, "gfx");
+	queue(4, 1010, 900, CARD, "gfx");
+	submit(900, 1050);
+	step(GPU_SCHED_RUN, 3, 1100, "gfx");
+	step(GPU_SCHED_DONE, 3, 1900, "");
+	step(GPU_SCHED_RUN, 4, 1900, "gfx");
+	step(GPU_SCHED_DONE, 4, 2000, "");
+	told.hdr.tgid = told.tgid = ev.hdr.tgid;
+	told.hdr.tid = told.tid = ev.hdr.tid;
+	told.ioctl_ns = ev.enter_ns;
+	told.nums[NUM_CONTEXT] = 20;
+	told.nums[NUM_SEQNO] = 3;
+	ev.ioctl_class = GPU_CLASS_WAIT;
+	encode(&told.hdr);
+	encode(&ev.hdr);
+	/* It was signaled by hand. */
+	ev = an_ioctl(0xc02864c3, 2150, 2200);
+	ev.ioctl_class = GPU_CLASS_WAIT;
+	encode(&ev.hdr);
+	finish();
+	te = ioctl_at(1500);
+	ck_assert_uint_eq(te->gpu_correlation->n_render_stage_wait_event_ids, 1);
+	ck_assert_uint_eq(te->gpu_correlation->render_stage_wait_event_ids[0],
+			  stage(0, NULL)->event_id);
+	ck_assert_ptr_null(ioctl_at(2150)->gpu_correlation);
 }
 END_TEST
 
@@ -932,7 +974,7 @@ START_TEST(what_cannot_be_is_not_valid)
 
 	ck_assert(gpu_valid(&ev.hdr, sizeof(ev)));
 	ck_assert(!gpu_valid(&ev.hdr, sizeof(ev) - 1));
-	bad.point = N_GPU_POINTS;
+	bad.point = N_GPU_POINT_KINDS;
 	ck_assert(!gpu_valid(&bad.hdr, sizeof(bad)));
 	bad = ev;
 	bad.flags = 2;
@@ -980,6 +1022,7 @@ int main(void)
 	tcase_add_test(tc, a_wait_says_for_which_job);
 	tcase_add_test(tc, a_wait_for_what_is_not_known_is_a_wait_all_the_same);
 	tcase_add_test(tc, an_ioctl_that_waits_is_linked_to_the_job);
+	tcase_add_test(tc, a_wait_for_syncobjs_is_linked_to_what_is_told);
 	tcase_add_test(tc, frames_are_slices_with_a_verdict);
 	tcase_add_test(tc, a_commit_is_linked_to_its_frame);
 	tcase_add_test(tc, a_test_or_a_failure_is_no_frame);

@@ -46,6 +46,7 @@ class Did:
     def __init__(self, path):
         self.ioctls, self.jobs, self.flips = [], [], []
         self.flood = 0
+        self.waits = []  # of each wait the fences
         self.busy = {}  # engine -> ns
         with open(path) as f:
             for line in f:
@@ -56,6 +57,8 @@ class Did:
                     self.jobs.append((word[1], *map(int, word[2].split(":"))))
                 elif word[0] == "flip":
                     self.flips.append((int(word[1]), word[2] == "late"))
+                elif word[0] == "waits":
+                    self.waits.append(word[1:])
                 elif word[0] == "busy":
                     self.busy[word[1]] = int(word[2])
                 elif word[0] == "flood":
@@ -93,11 +96,11 @@ Track = namedtuple("Track", "name parent tid pid")
 
 
 class Slice:
-    def __init__(self, track, begin, name, category, args, submits, stack):
+    def __init__(self, track, begin, name, category, args, submits, waited, stack):
         self.track, self.begin, self.end = track, begin, None
         self.stack = stack  # has one
         self.name, self.category, self.args = name, category, args
-        self.submits = submits  # ids of jobs
+        self.submits, self.waited = submits, waited  # ids of jobs
 
 
 # Where a GPU has worked on a job; `fence` is "CONTEXT:SEQNO".
@@ -148,11 +151,10 @@ class Trace:
             name = self.names.get((sequence, 2, get.get(10))) or get.get(23, b"").decode()
             category = self.names.get((sequence, 1, get.get(3)), "-")
             args = dict(self.arg(sequence, v) for n, v in event if n == 4)
-            submits = []
+            jobs = {1: [], 2: []}  # submitted, waited for
             for number, value in fields(get.get(3000, b"")):
-                if number == 1:
-                    submits += packed(value) if isinstance(value, bytes) else [value]
-            slice = Slice(track, time, name, category, args, submits, bool(get.get(56)))
+                jobs[number] += packed(value) if isinstance(value, bytes) else [value]
+            slice = Slice(track, time, name, category, args, jobs[1], jobs[2], bool(get.get(56)))
             self.open.setdefault(track, []).append(slice)
             self.slices.append(slice)
         elif get[9] == 2 and self.open.get(track):
@@ -303,6 +305,15 @@ def check_jobs(trace, did):
         before = job
 
 
+def check_waits(trace, did):
+    trace, did = Trace(trace), Did(did)
+    ids = {job.fence: job.id for job in trace.jobs}
+    waits = [s for s in trace.ioctls() if s.name.endswith("_WAIT")]
+    expect_equal("waits", len(did.waits), len(waits))
+    for fences, wait in zip(did.waits, waits):
+        expect_equal(f"{wait.name} at {wait.begin}", sorted(ids[f] for f in fences), sorted(wait.waited))
+
+
 def check_two_gpus(trace, *dids):
     trace, gpus = Trace(trace), []
     for did in map(Did, dids):
@@ -432,6 +443,7 @@ def main():
         "memory": check_memory,
         "virgl": check_virgl,
         "jobs": check_jobs,
+        "waits": check_waits,
         "two-gpus": check_two_gpus,
         "frames": check_frames,
         "oracle-jobs": check_oracle_jobs,

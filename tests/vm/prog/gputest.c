@@ -4,6 +4,7 @@
  *
  *	gputest jobs N [DEVICE]     N times a job on each of fakegpu's rings, each
  *	                            waiting for the one before, and a wait for the last
+ *	gputest syncobjs            waits for one of them, for several, for points of a timeline
  *	gputest errors              calls that fail, one that no driver knows
  *	gputest fences              fences between drivers: sync_file, vgem, dma-buf
  *	gputest virtio              virtio_gpu without 3D
@@ -11,8 +12,8 @@
  *	gputest busy RING MS SECONDS    jobs of MS one after the other, or until SIGTERM
  *
  * Prints what it did: "ioctl NAME RESULT" for each call but those of a flood, "job RING
- * CONTEXT:SEQNO" with the fence of each job, "wait CONTEXT:SEQNO" and "busy ENGINE NS",
- * what fdinfo says at the end.
+ * CONTEXT:SEQNO" with the fence of each job, "wait CONTEXT:SEQNO", of `syncobjs` "waits
+ * CONTEXT:SEQNO..." for each wait, and "busy ENGINE NS", what fdinfo says at the end.
  */
 #include "drm_node.h"
 
@@ -57,16 +58,21 @@ static uint32_t new_syncobj(int fd)
 	return create.handle;
 }
 
-static void wait_syncobj(int fd, uint32_t handle)
+static void wait_syncobjs(int fd, const uint32_t *handles, uint32_t n)
 {
 	struct drm_syncobj_wait wait = {
-		.handles = (uintptr_t)&handle,
-		.count_handles = 1,
+		.handles = (uintptr_t)handles,
+		.count_handles = n,
 		.timeout_nsec = now_ns() + WAIT_NS,
 		.flags = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL,
 	};
 
 	must(call(fd, DRM_IOCTL_SYNCOBJ_WAIT, &wait), "SYNCOBJ_WAIT");
+}
+
+static void wait_syncobj(int fd, uint32_t handle)
+{
+	wait_syncobjs(fd, &handle, 1);
 }
 
 static struct drm_fakegpu_submit submit(int fd, uint32_t ring, uint32_t us, uint32_t in,
@@ -119,6 +125,88 @@ static void jobs(int n, int device)
 		       (unsigned long long)last.fence_seqno);
 	}
 	print_busy(fd);
+	close(fd);
+}
+
+static void print_wait(const struct drm_fakegpu_submit *job)
+{
+	printf(" %llu:%llu", (unsigned long long)job->fence_ctx,
+	       (unsigned long long)job->fence_seqno);
+}
+
+/* Waits for what was done long before, and for several: among so many handles that they make a
+ * tree. */
+static void syncobjs(void)
+{
+	int fd = open_fakegpu(0);
+	struct drm_fakegpu_submit a, b;
+	uint32_t both[2], first = new_syncobj(fd);
+
+	for (int i = 0; i < 100; i++)
+		both[i % 2] = new_syncobj(fd);
+	a = submit(fd, FAKEGPU_GFX, 4000, 0, first);
+	wait_syncobj(fd, first);
+	b = submit(fd, FAKEGPU_COMPUTE, 4000, 0, both[0]);
+	wait_syncobj(fd, both[0]);
+	wait_syncobj(fd, first);
+	printf("waits");
+	print_wait(&a);
+	printf("\nwaits");
+	print_wait(&b);
+	printf("\nwaits");
+	print_wait(&a);
+	printf("\n");
+
+	a = submit(fd, FAKEGPU_GFX, 4000, 0, both[0]);
+	b = submit(fd, FAKEGPU_COMPUTE, 8000, 0, both[1]);
+	wait_syncobjs(fd, both, 2);
+	printf("waits");
+	print_wait(&a);
+	print_wait(&b);
+	printf("\n");
+	close(fd);
+}
+
+static void timeline_wait(int fd, uint32_t handle, uint64_t point)
+{
+	struct drm_syncobj_timeline_wait wait = {
+		.handles = (uintptr_t)&handle,
+		.points = (uintptr_t)&point,
+		.count_handles = 1,
+		.timeout_nsec = now_ns() + WAIT_NS,
+	};
+
+	must(call(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &wait), "TIMELINE_WAIT");
+}
+
+/* A job's fence becomes a point of a timeline: as drivers do, by a transfer. */
+static void timeline_add(int fd, uint32_t timeline, uint32_t from, uint64_t point)
+{
+	struct drm_syncobj_transfer transfer = {
+		.src_handle = from,
+		.dst_handle = timeline,
+		.dst_point = point,
+	};
+
+	must(call(fd, DRM_IOCTL_SYNCOBJ_TRANSFER, &transfer), "SYNCOBJ_TRANSFER");
+}
+
+static void timeline(void)
+{
+	int fd = open_fakegpu(0);
+	uint32_t line = new_syncobj(fd), s = new_syncobj(fd);
+	struct drm_fakegpu_submit job[2];
+
+	for (int i = 0; i < 2; i++) {
+		job[i] = submit(fd, i ? FAKEGPU_COMPUTE : FAKEGPU_GFX, 8000, 0, s);
+		timeline_add(fd, line, s, i ? 20 : 10);
+	}
+	for (int i = 0; i < 2; i++) {
+		timeline_wait(fd, line, i ? 20 : 10);
+		printf("waits");
+		print_wait(&job[i]);
+		printf("\n");
+	}
 	close(fd);
 }
 
@@ -239,6 +327,8 @@ int main(int argc, char **argv)
 		arg[i] = argc > i + 2 ? atoi(argv[i + 2]) : 0;
 	if (!strcmp(what, "jobs"))
 		jobs(arg[0], arg[1]);
+	else if (!strcmp(what, "syncobjs"))
+		syncobjs(), timeline();
 	else if (!strcmp(what, "errors"))
 		errors();
 	else if (!strcmp(what, "fences"))
