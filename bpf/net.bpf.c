@@ -12,5 +12,41 @@
 
 #include "net_io.bpf.h"
 #include "net_tcp.bpf.h"
+#include "net_udp.bpf.h"
+
+#define MSG_PEEK     0x2
+#define MSG_ERRQUEUE 0x2000
+
+static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flags, bool sent)
+{
+	struct sock___net *n = (void *)sk;
+	__u16 family = n->__sk_common.skc_family, protocol = n->sk_protocol;
+
+	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
+		return 0;
+	if (family != AF_INET && family != AF_INET6)
+		return family == AF_UNIX && ret > 0 ? move_unix(sk, ret, sent) : 0;
+	if (protocol == IPPROTO_TCP)
+		return ret >= 0 ? move_tcp(ctx, sk, ret, flags, sent) : 0;
+	if (protocol != IPPROTO_UDP)
+		return 0;
+	if (ret < 0)
+		fail_udp(sk);
+	else
+		move_udp(sk, ret, sent);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+{
+	return moved(ctx, sk, ret, 0, true);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
+{
+	return moved(ctx, sk, ret, flags, false);
+}
 
 char LICENSE[] SEC("license") = "GPL";

@@ -21,6 +21,7 @@ const volatile __u8 net_call_of_nr[NET_MAX_NR]; /* enum net_call */
 struct net_cursor {
 	__u64 base, left; /* of the piece that is under way */
 	__u64 iov;	  /* the pieces behind it */
+	__u64 name;	  /* where the address is that it is for; 0: none */
 	__u32 n_iov;
 	__u32 pos, total; /* of the bytes that were moved */
 };
@@ -54,6 +55,18 @@ struct {
 	__type(value, struct net_room);
 } net_rooms SEC(".maps");
 
+/* Takes the room of this CPU, if it is free. */
+static __always_inline struct net_room *enter_room(void)
+{
+	__u32 zero = 0;
+	struct net_room *room = bpf_map_lookup_elem(&net_rooms, &zero);
+
+	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
+		return 0;
+	room->n_bytes = room->n_runs = room->cut = 0;
+	return room;
+}
+
 __u64 n_unreadable; /* copies that failed */
 
 struct user_iovec {
@@ -65,6 +78,9 @@ struct user_msghdr_head {
 	__u32 name_len, pad;
 	__u64 iov, n_iov;
 };
+
+#define MMSGHDR_SIZE   64
+#define MMSGHDR_LEN_AT 56
 
 /* Of the descriptor `fd`, which is that of `sk`? */
 static __always_inline bool is_of_fd(struct task_struct *task, __u32 fd, struct sock *sk)
@@ -85,17 +101,44 @@ static __always_inline bool cursor_of_message(struct net_cursor *c, __u64 msg)
 
 	if (bpf_probe_read_user(&head, sizeof(head), (void *)msg))
 		return false;
+	c->name = head.name;
 	c->iov = head.iov;
 	c->n_iov = head.n_iov;
 	return true;
 }
 
 /*
+ * The one of many messages that has just been moved. The call goes on with those it
+ * was with if the thread and their place are the same, and the kernel has noted the
+ * length of the one before; an error has ended it (net_udp.bpf.h).
+ */
+static __always_inline bool cursor_of_many(struct net_cursor *c, struct net_many *many,
+					   const struct args *args, __u32 tid, __u32 moved)
+{
+	__u64 at = args->a[1];
+	__u32 n = many->n, len = 0;
+	bool goes_on = many->at == at && many->tid == tid && n < (__u32)args->a[2];
+
+	if (goes_on &&
+	    (bpf_probe_read_user(&len, 4,
+				 (void *)(at + (n - 1) * (__u64)MMSGHDR_SIZE + MMSGHDR_LEN_AT)) ||
+	     len != many->len))
+		goes_on = false;
+	if (!goes_on)
+		n = 0;
+	many->at = at;
+	many->tid = tid;
+	many->n = n + 1;
+	many->len = moved;
+	return cursor_of_message(c, at + n * (__u64)MMSGHDR_SIZE);
+}
+
+/*
  * At the first byte of those that the running call has moved through `sk`. False: they
  * are not the caller's, or not where its arguments say.
  */
-static __always_inline bool cursor_begin(struct net_cursor *c, struct sock *sk, __u32 total,
-					 __s32 *ret_fd)
+static __always_inline bool cursor_begin(struct net_cursor *c, struct sock *sk,
+					 struct net_many *many, __u32 total, __s32 *ret_fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -118,7 +161,12 @@ static __always_inline bool cursor_begin(struct net_cursor *c, struct sock *sk, 
 	c->left = 0;
 	c->iov = args.a[1];
 	c->n_iov = 0;
+	c->name = 0;
 	switch (call) {
+	case NET_CALL_SENDTO:
+		c->name = args.a[4];
+		c->left = total;
+		return true;
 	case NET_CALL_BUFFER:
 		c->left = total;
 		return true;
@@ -127,6 +175,8 @@ static __always_inline bool cursor_begin(struct net_cursor *c, struct sock *sk, 
 		return true;
 	case NET_CALL_MESSAGE:
 		return cursor_of_message(c, args.a[1]);
+	case NET_CALL_MESSAGES:
+		return cursor_of_many(c, many, &args, task->pid, total);
 	}
 	return false;
 }

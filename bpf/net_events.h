@@ -45,6 +45,7 @@ enum net_protocol {
 enum net_call {
 	NET_CALL_NONE,	   /* none of ours */
 	NET_CALL_BUFFER,   /* its second argument */
+	NET_CALL_SENDTO,   /* likewise, and its fifth is whom it is for, or 0 */
 	NET_CALL_VECTOR,   /* its third argument tells how many iovecs the second has */
 	NET_CALL_MESSAGE,  /* its second argument is a msghdr */
 	NET_CALL_MESSAGES, /* likewise, but many */

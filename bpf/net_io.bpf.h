@@ -9,19 +9,16 @@
 #include "net_frames.bpf.h"
 #include "net_http1.bpf.h"
 #include "net_out.bpf.h"
+#include "net_tcp.bpf.h"
 #include "net_thread.bpf.h"
+#include "net_udp.bpf.h"
 
-#define MSG_PEEK     0x2
-#define MSG_TRUNC    0x20
-#define MSG_ERRQUEUE 0x2000
-
-#define DNS_PORT 53
+#define MSG_TRUNC 0x20
 
 /* How often it is tried to find out what a connection speaks: where its turns begin. */
 #define MAX_TRIES 16
-/* Of TLS: handshakes are over by then. */
-#define TLS_MAX_PIECES	16
-#define DNS_MAX_PAYLOAD 1232
+/* Of TLS: handshakes are over by then, also where a head is a call of its own. */
+#define TLS_MAX_PIECES 48
 
 /* By the first bytes of a turn. */
 static __always_inline __u8 protocol_of(struct net_room *room, __u32 n)
@@ -144,7 +141,7 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 		st->n_pieces++;
 		frames_walk(room, way, 1);
 		break;
-	case NET_PROTOCOL_DNS:
+	case NET_PROTOCOL_DNS: /* their lengths before them */
 		room->n_bytes = gather(room, m->len < DNS_MAX_PAYLOAD ? m->len : DNS_MAX_PAYLOAD);
 		run_add(room, 0, room->n_bytes);
 		if (!room->n_bytes)
@@ -153,23 +150,10 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 	}
 }
 
-/* Takes the room of this CPU, if it is free. */
-static __always_inline struct net_room *enter_room(void)
-{
-	__u32 zero = 0;
-	struct net_room *room = bpf_map_lookup_elem(&net_rooms, &zero);
-
-	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
-		return 0;
-	room->n_bytes = room->n_runs = room->cut = 0;
-	return room;
-}
-
 /* Bytes of a stream, as far as they are wanted. */
-static __always_inline void move_stream(struct sock *sk, struct net_move *m, bool turned,
-					bool readable)
+static __always_inline void move_stream(struct sock *sk, struct net_state *st, struct net_move *m,
+					bool turned, bool readable)
 {
-	struct net_state *st = m->st;
 	struct net_way *way = &st->ways[m->flags & NET_SENT ? 1 : 0];
 	struct net_room *room;
 
@@ -183,8 +167,9 @@ static __always_inline void move_stream(struct sock *sk, struct net_move *m, boo
 		return;
 	}
 	room = enter_room();
-	if (room && readable && cursor_begin(&room->cursor, sk, m->len, &m->fd)) {
+	if (room && readable && cursor_begin(&room->cursor, sk, &st->many, m->len, &m->fd)) {
 		walk(room, st, way, m, turned);
+		m->protocol = st->protocol;
 		record_move(room, m);
 	} else {
 		m->flags |= room ? NET_KERNEL : NET_CUT;
@@ -193,24 +178,6 @@ static __always_inline void move_stream(struct sock *sk, struct net_move *m, boo
 	}
 	if (room)
 		room->busy = 0;
-}
-
-static __always_inline bool is_first_of_dns(const struct net_state *st)
-{
-	return st->sock.inet.peer_port == DNS_PORT || st->sock.inet.local_port == DNS_PORT;
-}
-
-/* A connection that nobody has told of: it was there before us. */
-static __always_inline void meet_tcp(struct net_state *st, struct sock *sk, struct tcp_sock *tp)
-{
-	if (!st->is_known) {
-		st->is_known = 1;
-		st->stale = tp->bytes_received > 0 || tp->bytes_acked > 1;
-	}
-	put_ends(&st->sock, sk);
-	if (is_first_of_dns(st))
-		st->protocol = NET_PROTOCOL_DNS;
-	learn_bases(st, sk, tp);
 }
 
 /* The end of what comes in, told once: a FIN was read. */
@@ -224,36 +191,45 @@ static __always_inline bool is_end(struct net_way *way, struct sock *sk, bool se
 	return true;
 }
 
-static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32 msg_flags,
-				    bool sent)
+/* The socket's state, new or old; NULL: it is left out. */
+static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_sock *tp,
+						  struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	__u8 index = sent ? 1 : 0;
-	struct net_way *way;
-	bool turned;
 
-	if (!tp)
-		return 0;
-	if ((!st || st->tgid != task->tgid) && is_own(task->tgid))
+	if ((!st || st->owner.tgid != task->tgid) && is_own(task->tgid))
 		return 0;
 	if (!st)
 		st = state_new(sk);
 	if (!st)
 		return 0;
-	if (st->tgid != task->tgid || st->tid != task->pid) {
-		st->tgid = task->tgid;
-		st->tid = task->pid;
-		st->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
-	}
+	own_by(&st->owner, task);
 	if (!st->ways[0].has_base || !st->ways[1].has_base)
 		meet_tcp(st, sk, tp);
-	way = &st->ways[index];
+	return st;
+}
+
+static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32 msg_flags,
+				    bool sent)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct net_state *st;
+	struct net_way *way;
+	bool turned;
+
+	if (!tp)
+		return 0;
+	m.now = bpf_ktime_get_boot_ns();
+	st = state_of(sk, tp, task);
+	if (!st)
+		return 0;
+	way = &st->ways[sent ? 1 : 0];
 	if (!len && !is_end(way, sk, sent))
 		return 0;
-	m.st = st;
+	m.sock = &st->sock;
+	m.protocol = st->protocol;
 	way->off = stream_end(st, sk, tp, sent);
 	m.off = way->off - len;
 	if (st->stale)
@@ -262,40 +238,16 @@ static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32
 		record_bare_move(&m);
 		return 0;
 	}
-	turned = st->last_way != index + 1;
-	st->last_way = index + 1;
+	turned = st->last_way != 1 + sent;
+	st->last_way = 1 + sent;
 	if (turned)
 		record_stack(ctx, &m);
-	move_stream(sk, &m, turned, !(msg_flags & MSG_TRUNC));
+	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
 	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)
-		net_thread_io(task, &st->sock, st->protocol, sent, bpf_ktime_get_boot_ns());
+		net_thread_io(task, &st->sock, st->protocol, sent, m.now);
+	if (m.now - st->sampled_ns >= TCP_SAMPLE_NS)
+		sample_tcp(st, tp, m.now);
 	return 0;
-}
-
-static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flags, bool sent)
-{
-	struct sock___net *n = (void *)sk;
-	__u16 family = n->__sk_common.skc_family;
-
-	if (ret < 0 || flags & (MSG_PEEK | MSG_ERRQUEUE))
-		return 0;
-	if (family != AF_INET && family != AF_INET6)
-		return 0;
-	if (n->sk_protocol == IPPROTO_TCP)
-		return move_tcp(ctx, sk, ret, flags, sent);
-	return 0;
-}
-
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
-{
-	return moved(ctx, sk, ret, 0, true);
-}
-
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
-{
-	return moved(ctx, sk, ret, flags, false);
 }
 
 #endif

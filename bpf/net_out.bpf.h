@@ -40,11 +40,13 @@ struct {
 /* What a call has moved, and whose call it is. */
 struct net_move {
 	struct task_struct *task;
-	struct net_state *st;
+	const struct net_sock *sock;
+	__u64 now; /* when it was over */
 	__u64 off;
 	__u32 len;
 	__s32 fd;
 	__u8 flags; /* of the event */
+	__u8 protocol;
 };
 
 static __always_inline void put_thread(struct event_hdr *hdr, struct task_struct *task)
@@ -71,13 +73,13 @@ static __always_inline bool may_take_stack(struct task_struct *task, __u64 now)
 /* Before the record of what was moved. */
 static __always_inline void record_stack(void *ctx, const struct net_move *m)
 {
-	__u64 now = bpf_ktime_get_boot_ns(), seq = 0;
 	struct net_stack_room *room;
 	struct net_stack_event *ev;
 	struct event_stream *s;
 	__u32 zero = 0, size;
+	__u64 seq = 0;
 
-	if (!may_take_stack(m->task, now))
+	if (!may_take_stack(m->task, m->now))
 		return;
 	room = bpf_map_lookup_elem(&net_stack_rooms, &zero);
 	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
@@ -87,9 +89,9 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 	if (ev->user.n_user && size <= sizeof(*ev)) { /* the latter is always so */
 		s = stream_next(0, &seq);
 		if (s) {
-			event_fill_at(&ev->hdr, now, NET_STACK, 0, size, seq);
+			event_fill_at(&ev->hdr, m->now, NET_STACK, 0, size, seq);
 			put_thread(&ev->hdr, m->task);
-			ev->cookie = m->st->sock.cookie;
+			ev->cookie = m->sock->cookie;
 			ev->off = m->off;
 			ev->sent = m->flags & NET_SENT;
 			ev->pad = 0;
@@ -102,12 +104,12 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 static __always_inline void put_move(struct net_io_event *ev, const struct net_move *m)
 {
 	put_thread(&ev->hdr, m->task);
-	__builtin_memcpy(&ev->sock, &m->st->sock, sizeof(ev->sock));
+	__builtin_memcpy(&ev->sock, m->sock, sizeof(ev->sock));
 	ev->off = m->off;
 	ev->len = m->len;
 	ev->fd = m->fd;
 	ev->flags = m->flags;
-	ev->protocol = m->st->protocol;
+	ev->protocol = m->protocol;
 	ev->n_runs = 0;
 	__builtin_memset(ev->pad, 0, sizeof(ev->pad));
 }
@@ -115,10 +117,19 @@ static __always_inline void put_move(struct net_io_event *ev, const struct net_m
 /* Without payload: as it is, into the ring. */
 static __always_inline void record_bare_move(const struct net_move *m)
 {
-	struct net_io_event *ev = event_reserve(NET_IO, 0, NET_IO_HEAD);
+	struct net_io_event *ev;
+	struct event_stream *s;
+	__u64 seq = 0;
 
-	if (!ev)
+	s = stream_next(0, &seq);
+	if (!s)
 		return;
+	ev = bpf_ringbuf_reserve(&ring, NET_IO_HEAD, 0);
+	if (!ev) {
+		__sync_fetch_and_add(&s->n_lost, 1);
+		return;
+	}
+	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD, seq);
 	put_move(ev, m);
 	event_submit(ev);
 }
@@ -127,16 +138,17 @@ static __always_inline void record_bare_move(const struct net_move *m)
 static __always_inline void record_move(struct net_room *room, const struct net_move *m)
 {
 	struct net_io_event *ev = &room->ev;
-	__u64 now = bpf_ktime_get_boot_ns(), seq = 0;
 	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
-	struct event_stream *s = stream_next(0, &seq);
+	struct event_stream *s;
+	__u64 seq = 0;
 
+	s = stream_next(0, &seq);
 	if (!s)
 		return;
 	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
 		n_runs = n = 0; /* cannot be: for the verifier */
 	at = n_runs * sizeof(struct net_run);
-	event_fill_at(&ev->hdr, now, NET_IO, 0, NET_IO_HEAD + at + n, seq);
+	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD + at + n, seq);
 	put_move(ev, m);
 	ev->n_runs = n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;

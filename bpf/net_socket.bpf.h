@@ -42,6 +42,15 @@ struct sock___net {
 	int sk_err;
 };
 
+struct sk_buff {
+	struct sock *sk;
+};
+
+/* Since Linux 5.17; the numbers are not the same everywhere. */
+enum skb_drop_reason {
+	SKB_DROP_REASON_NOT_SPECIFIED = 2,
+};
+
 struct tcp_sock {
 	__u32 rcv_nxt, copied_seq;
 	__u32 write_seq, snd_una, snd_nxt;
@@ -53,6 +62,8 @@ struct tcp_sock {
 
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
+
+#define DNS_PORT 53
 
 #define SOCK_DONE 1 /* bit of skc_flags: FIN has come */
 
@@ -87,12 +98,29 @@ struct net_way {
 	__u8 head[20]; /* more than the longest: for the verifier */
 };
 
+/* How far a call for many messages has come: nobody tells which of them is moved. */
+struct net_many {
+	__u64 at;  /* the messages; 0: none is under way */
+	__u32 tid; /* whose call */
+	__u32 n;   /* have been moved */
+	__u32 len; /* of the last one of these */
+	__u32 pad;
+};
+
+/* Who has used a socket last; 0: nobody yet. */
+struct net_owner {
+	__u64 cgroup_id;
+	__u32 tgid, tid;
+};
+
+/* Of TCP. */
 struct net_state {
 	struct net_sock sock;
-	__u64 cgroup_id;
-	__u32 tgid, tid; /* who has used it last; 0: nobody yet */
-	__u64 sampled_ns;
+	struct net_owner owner;
+	struct net_many many;
+	__u64 sampled_ns, retrans_ns, drop_ns; /* when these were told */
 	__u32 told_retrans;
+	__u32 listing; /* the last one it was in */
 	__u8 is_known; /* 0: it is new */
 	__u8 protocol; /* enum net_protocol */
 	__u8 n_tries;  /* to find out the protocol */
@@ -110,8 +138,35 @@ struct {
 	__type(value, struct net_state);
 } net_socks SEC(".maps");
 
+/* Of others. */
+struct net_count {
+	struct net_sock sock;
+	struct net_owner owner;
+	struct net_many many;
+	__u64 tx_bytes, rx_bytes, tx_messages, rx_messages;
+	__u64 first_ns, told_ns;
+	__u32 n_told;
+	__u32 listing;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct net_count);
+} net_counts SEC(".maps");
+
 /* What could not be kept or read. The daemon tells. */
 __u64 n_no_storage;
+
+static __always_inline void own_by(struct net_owner *owner, struct task_struct *task)
+{
+	if (owner->tid == task->pid && owner->tgid == task->tgid)
+		return;
+	owner->tgid = task->tgid;
+	owner->tid = task->pid;
+	owner->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+}
 
 static __always_inline bool is_v4_mapped(const __u8 a[16])
 {
@@ -158,22 +213,28 @@ static __always_inline void put_ends(struct net_sock *s, struct sock *sk)
 	}
 }
 
+static __always_inline void put_sock(struct net_sock *s, struct sock *sk)
+{
+	struct sock___net *n = (void *)sk;
+
+	s->cookie = bpf_get_socket_cookie(sk);
+	s->netns = n->__sk_common.skc_net.net->ns.inum;
+	s->protocol = n->sk_protocol;
+}
+
 /*
  * Of a socket that is new to us. NULL: no memory, which is counted. Not for one that may
  * be no whole socket (a request, or one in TIME_WAIT).
  */
 static __noinline struct net_state *state_new(struct sock *sk)
 {
-	struct sock___net *n = (void *)sk;
 	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 
 	if (!st) {
 		__sync_fetch_and_add(&n_no_storage, 1);
 		return 0;
 	}
-	st->sock.cookie = bpf_get_socket_cookie(sk);
-	st->sock.netns = n->__sk_common.skc_net.net->ns.inum;
-	st->sock.protocol = n->sk_protocol;
+	put_sock(&st->sock, sk);
 	put_ends(&st->sock, sk);
 	return st;
 }
@@ -284,6 +345,29 @@ static __always_inline __u64 stream_end(struct net_state *st, struct sock *sk, s
 	    seq == tp->rcv_nxt)
 		seq--;
 	return stream_at(&st->ways[0], seq);
+}
+
+/* A connection that nobody has told of: it was there before us. */
+static __always_inline void meet_tcp(struct net_state *st, struct sock *sk, struct tcp_sock *tp)
+{
+	if (!st->is_known) {
+		st->is_known = 1;
+		st->stale = tp->bytes_received > 0 || tp->bytes_acked > 1;
+	}
+	put_ends(&st->sock, sk);
+	if (st->sock.inet.peer_port == DNS_PORT || st->sock.inet.local_port == DNS_PORT)
+		st->protocol = NET_PROTOCOL_DNS;
+	learn_bases(st, sk, tp);
+}
+
+/* A whole TCP socket, and not one that listens? */
+static __always_inline bool is_connection(struct sock *sk)
+{
+	struct sock___net *n = (void *)sk;
+	__u8 state = n->__sk_common.skc_state;
+
+	return state != TCP_NEW_SYN_RECV && state != TCP_TIME_WAIT && state != TCP_LISTEN &&
+	       n->sk_protocol == IPPROTO_TCP;
 }
 
 #endif

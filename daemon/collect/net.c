@@ -52,11 +52,25 @@ static void net_stop(void *state)
 static void set_calls(uint8_t of_nr[NET_MAX_NR])
 {
 	of_nr[__NR_read] = of_nr[__NR_write] = NET_CALL_BUFFER;
-	of_nr[__NR_sendto] = of_nr[__NR_recvfrom] = NET_CALL_BUFFER;
+	of_nr[__NR_recvfrom] = NET_CALL_BUFFER;
+	of_nr[__NR_sendto] = NET_CALL_SENDTO;
 	of_nr[__NR_readv] = of_nr[__NR_writev] = NET_CALL_VECTOR;
 	of_nr[__NR_preadv2] = of_nr[__NR_pwritev2] = NET_CALL_VECTOR;
 	of_nr[__NR_sendmsg] = of_nr[__NR_recvmsg] = NET_CALL_MESSAGE;
 	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
+}
+
+/* Programs on the same tracepoint: the one that takes all the arguments it has here. */
+static void choose_programs(struct net_bpf *skel)
+{
+	bool why = bpf_tracepoint_args("tcp_send_reset") >= 3;
+	bool whose = bpf_tracepoint_args("kfree_skb") >= 4;
+	bool reason = bpf_tracepoint_args("kfree_skb") >= 3;
+
+	bpf_program__set_autoload(skel->progs.on_reset_sent, !why);
+	bpf_program__set_autoload(skel->progs.on_reset_sent_why, why);
+	bpf_program__set_autoload(skel->progs.on_drop, reason && !whose);
+	bpf_program__set_autoload(skel->progs.on_drop_for, whose);
 }
 
 static int open_and_load(struct net *n, char why[WHY_LEN])
@@ -66,6 +80,7 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 	n->skel = net_bpf__open();
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
+	choose_programs(n->skel);
 	r = bpf_load_trim(n->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
@@ -107,6 +122,27 @@ static int attach_moves(struct net *n, bool wanted)
 	return r < 0 ? r : attach_one(skel->progs.on_recv, &skel->links.on_recv);
 }
 
+static int attach_tcp(struct net_bpf *skel)
+{
+	struct {
+		struct bpf_program *prog;
+		struct bpf_link **link;
+	} all[] = {
+		{ skel->progs.on_state, &skel->links.on_state },
+		{ skel->progs.on_retransmit, &skel->links.on_retransmit },
+		{ skel->progs.on_reset_sent, &skel->links.on_reset_sent },
+		{ skel->progs.on_reset_sent_why, &skel->links.on_reset_sent_why },
+		{ skel->progs.on_reset_received, &skel->links.on_reset_received },
+		{ skel->progs.on_drop, &skel->links.on_drop },
+		{ skel->progs.on_drop_for, &skel->links.on_drop_for },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		r = attach_one(all[i].prog, all[i].link);
+	return r;
+}
+
 static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct net *n = calloc(1, sizeof(*n));
@@ -123,7 +159,7 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (r == 0)
 		r = bpf_ring_open(n->skel->obj, &n->ring);
 	if (r == 0)
-		r = attach_one(n->skel->progs.on_state, &n->skel->links.on_state);
+		r = attach_tcp(n->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
