@@ -78,7 +78,7 @@ $(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
-$(O)/tests/tools/unwind_tables: $(call obj,$(DAEMON))
+$(O)/tests/tools/unwind_tables $(O)/tests/tools/netdump: $(call obj,$(DAEMON))
 $(O)/tests/tools/bpf_verify: $(O)/daemon/bpf_load.o
 
 # What tracectl has of the daemon: the worker that reads files, and what starts it.

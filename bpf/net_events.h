@@ -41,6 +41,18 @@ enum net_protocol {
 	N_NET_PROTOCOLS
 };
 
+/* Where a system call has the bytes that it moves. */
+enum net_call {
+	NET_CALL_NONE,	   /* none of ours */
+	NET_CALL_BUFFER,   /* its second argument */
+	NET_CALL_SENDTO,   /* likewise, and its fifth is whom it is for, or 0 */
+	NET_CALL_VECTOR,   /* its third argument tells how many iovecs the second has */
+	NET_CALL_MESSAGE,  /* its second argument is a msghdr */
+	NET_CALL_MESSAGES, /* likewise, but many */
+};
+
+#define NET_MAX_NR 512 /* system calls beyond are none of ours */
+
 /* A UNIX socket's name: as much of its end as there is room for. */
 #define NET_PATH_LEN 38
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * net.bpf.c - what goes over the network, and what TCP does with it.
+ *
+ * Feeds daemon/collect/net.c. No system call is watched: the kernel tells of every
+ * socket that has moved something, in the thread that wanted it, however it was asked
+ * for; programs that have nothing to do with sockets pay nothing. Each part includes
+ * what it needs of the others.
+ */
+#include "common.bpf.h"
+#include "net_events.h"
+
+#include "net_io.bpf.h"
+#include "net_tcp.bpf.h"
+#include "net_udp.bpf.h"
+
+#define MSG_PEEK     0x2
+#define MSG_ERRQUEUE 0x2000
+
+static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flags, bool sent)
+{
+	struct sock___net *n = (void *)sk;
+	__u16 family = n->__sk_common.skc_family, protocol = n->sk_protocol;
+
+	if (flags & (MSG_PEEK | MSG_ERRQUEUE))
+		return 0;
+	if (family != AF_INET && family != AF_INET6)
+		return family == AF_UNIX && ret > 0 ? move_unix(sk, ret, sent) : 0;
+	if (protocol == IPPROTO_TCP)
+		return ret >= 0 ? move_tcp(ctx, sk, ret, flags, sent) : 0;
+	if (protocol != IPPROTO_UDP)
+		return 0;
+	if (ret < 0)
+		fail_udp(sk);
+	else
+		move_udp(sk, ret, sent);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+{
+	return moved(ctx, sk, ret, 0, true);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
+{
+	return moved(ctx, sk, ret, flags, false);
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * net_io.bpf.h - what calls move through TCP sockets, and of which protocol that is. A
+ * part of net.bpf.c.
+ */
+#ifndef NET_IO_BPF_H
+#define NET_IO_BPF_H
+
+#include "net_frames.bpf.h"
+#include "net_http1.bpf.h"
+#include "net_out.bpf.h"
+#include "net_tcp.bpf.h"
+#include "net_thread.bpf.h"
+#include "net_udp.bpf.h"
+
+#define MSG_TRUNC 0x20
+
+/* How often it is tried to find out what a connection speaks: where its turns begin. */
+#define MAX_TRIES 16
+/* Of TLS: handshakes are over by then, also where a head is a call of its own. */
+#define TLS_MAX_PIECES 48
+
+/* By the first bytes of a turn. */
+static __always_inline __u8 protocol_of(struct net_room *room, __u32 n)
+{
+	__u64 w = word_at(room, 0);
+
+	if (n < 8)
+		return NET_PROTOCOL_UNKNOWN;
+	if (is_method(w) || is_response(w))
+		return NET_PROTOCOL_HTTP1;
+	if (w == WORD('P', 'R', 'I', ' ', '*', ' ', 'H', 'T'))
+		return NET_PROTOCOL_HTTP2;
+	/* A record with a ClientHello or ServerHello, or what of them there is. */
+	if ((w & 0xffff) == 0x0316 && (__u8)(w >> 16) <= 4 &&
+	    ((__u8)(w >> 40) == 1 || (__u8)(w >> 40) == 2))
+		return NET_PROTOCOL_TLS;
+	return NET_PROTOCOL_UNKNOWN;
+}
+
+/* A server may send its SETTINGS first: a whole frame of them, at the very beginning. */
+static __always_inline bool is_settings(struct net_room *room, __u32 n, __u64 off)
+{
+	__u64 w = word_at(room, 0);
+	__u32 len = (__u8)(w >> 16) | (__u32)(__u8)(w >> 8) << 8 | (__u32)(__u8)w << 16;
+
+	return off == 0 && n >= 9 && room->bytes[8] == 0 && w >> 24 == 4 && len % 6 == 0 &&
+	       len <= 120;
+}
+
+static __always_inline void enter_protocol(struct net_state *st, __u8 protocol)
+{
+	st->protocol = protocol;
+	for (int i = 0; i < 2; i++) {
+		st->ways[i].mode = 0;
+		st->ways[i].left = 0;
+		st->ways[i].n_head = 0;
+		st->ways[i].taken = 0;
+	}
+	st->n_pieces = 0;
+}
+
+/*
+ * Where a turn begins, of a connection that is not known yet, or speaks HTTP/1, which
+ * may change into something else. True: it is known now.
+ */
+static __always_inline bool find_protocol(struct net_room *room, struct net_state *st,
+					  const struct net_move *m)
+{
+	struct net_cursor at = room->cursor;
+	struct net_way *way = &st->ways[m->flags & NET_SENT ? 1 : 0];
+	__u32 n = gather(room, 9);
+	__u8 protocol = protocol_of(room, n);
+
+	room->cursor = at;
+	room->cut = 0;
+	if (!protocol && is_settings(room, n, m->off))
+		protocol = NET_PROTOCOL_HTTP2;
+	if (!protocol)
+		return false;
+	if (protocol == st->protocol)
+		return true;
+	enter_protocol(st, protocol);
+	if (protocol == NET_PROTOCOL_HTTP2 && room->bytes[0] == 'P') {
+		way->mode = FRAME_WANTED;
+		way->left = HTTP2_PREFACE;
+	}
+	return true;
+}
+
+/* No payload will be wanted of this one. */
+static __always_inline bool is_closed_book(const struct net_state *st, bool turned)
+{
+	if (st->protocol == NET_PROTOCOL_UNKNOWN)
+		return !turned || st->n_tries >= MAX_TRIES;
+	return st->protocol == NET_PROTOCOL_TLS && st->n_pieces >= TLS_MAX_PIECES;
+}
+
+/* What is known to be none of the heads, however it is moved. */
+static __always_inline bool is_known_body(const struct net_state *st, const struct net_way *way,
+					  __u32 len, bool turned)
+{
+	if (turned || st->protocol != NET_PROTOCOL_HTTP1)
+		return false;
+	return way->mode == HTTP1_REST || (way->mode == HTTP1_BODY && way->left >= len);
+}
+
+static __always_inline void pass(struct net_state *st, struct net_way *way, __u32 len)
+{
+	if (st->protocol == NET_PROTOCOL_HTTP1)
+		http1_pass(way, len);
+	else if (st->protocol == NET_PROTOCOL_HTTP2 || st->protocol == NET_PROTOCOL_TLS)
+		frames_pass(way, len);
+}
+
+/* The room's cursor is at the first byte of those that were moved. */
+static __always_inline void walk(struct net_room *room, struct net_state *st, struct net_way *way,
+				 const struct net_move *m, bool turned)
+{
+	if (st->protocol == NET_PROTOCOL_UNKNOWN ||
+	    (st->protocol == NET_PROTOCOL_HTTP1 && turned)) {
+		if (find_protocol(room, st, m)) {
+			if (st->protocol == NET_PROTOCOL_HTTP1)
+				way->mode = HTTP1_START;
+		} else if (st->protocol == NET_PROTOCOL_UNKNOWN) {
+			st->n_tries++;
+			return;
+		} else {
+			pass(st, way, m->len);
+			return;
+		}
+	}
+	switch (st->protocol) {
+	case NET_PROTOCOL_HTTP1:
+		http1_walk(room, way);
+		break;
+	case NET_PROTOCOL_HTTP2:
+		frames_walk(room, way, 0);
+		break;
+	case NET_PROTOCOL_TLS:
+		st->n_pieces++;
+		frames_walk(room, way, 1);
+		break;
+	case NET_PROTOCOL_DNS: /* their lengths before them */
+		room->n_bytes = gather(room, m->len < DNS_MAX_PAYLOAD ? m->len : DNS_MAX_PAYLOAD);
+		run_add(room, 0, room->n_bytes);
+		if (!room->n_bytes)
+			room->n_runs = 0;
+		break;
+	}
+}
+
+/* Bytes of a stream, as far as they are wanted. */
+static __always_inline void move_stream(struct sock *sk, struct net_state *st, struct net_move *m,
+					bool turned, bool readable)
+{
+	struct net_way *way = &st->ways[m->flags & NET_SENT ? 1 : 0];
+	struct net_room *room;
+
+	if (is_closed_book(st, turned)) {
+		record_bare_move(m);
+		return;
+	}
+	if (is_known_body(st, way, m->len, turned)) {
+		pass(st, way, m->len);
+		record_bare_move(m);
+		return;
+	}
+	room = enter_room();
+	if (room && readable && cursor_begin(&room->cursor, sk, &st->many, m->len, &m->fd)) {
+		walk(room, st, way, m, turned);
+		m->protocol = st->protocol;
+		record_move(room, m);
+	} else {
+		m->flags |= room ? NET_KERNEL : NET_CUT;
+		pass(st, way, m->len);
+		record_bare_move(m);
+	}
+	if (room)
+		room->busy = 0;
+}
+
+/* The end of what comes in, told once: a FIN was read. */
+static __always_inline bool is_end(struct net_way *way, struct sock *sk, bool sent)
+{
+	struct sock___net *n = (void *)sk;
+
+	if (sent || way->is_ended || !(n->__sk_common.skc_flags & 1ul << SOCK_DONE))
+		return false;
+	way->is_ended = 1;
+	return true;
+}
+
+/* The socket's state, new or old; NULL: it is left out. */
+static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_sock *tp,
+						  struct task_struct *task)
+{
+	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
+
+	if ((!st || st->owner.tgid != task->tgid) && is_own(task->tgid))
+		return 0;
+	if (!st)
+		st = state_new(sk);
+	if (!st)
+		return 0;
+	own_by(&st->owner, task);
+	if (!st->ways[0].has_base || !st->ways[1].has_base)
+		meet_tcp(st, sk, tp);
+	return st;
+}
+
+static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32 msg_flags,
+				    bool sent)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct net_state *st;
+	struct net_way *way;
+	bool turned;
+
+	if (!tp)
+		return 0;
+	m.now = bpf_ktime_get_boot_ns();
+	st = state_of(sk, tp, task);
+	if (!st)
+		return 0;
+	way = &st->ways[sent ? 1 : 0];
+	if (!len && !is_end(way, sk, sent))
+		return 0;
+	m.sock = &st->sock;
+	m.protocol = st->protocol;
+	way->off = stream_end(st, sk, tp, sent);
+	m.off = way->off - len;
+	if (st->stale)
+		m.flags |= NET_STALE;
+	if (!len) {
+		record_bare_move(&m);
+		return 0;
+	}
+	turned = st->last_way != 1 + sent;
+	st->last_way = 1 + sent;
+	if (turned)
+		record_stack(ctx, &m);
+	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
+	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)
+		net_thread_io(task, &st->sock, st->protocol, sent, m.now);
+	if (m.now - st->sampled_ns >= TCP_SAMPLE_NS)
+		sample_tcp(st, tp, m.now);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * net_out.bpf.h - records of what was moved, and of where in the program that was. A
+ * part of net.bpf.c.
+ */
+#ifndef NET_OUT_BPF_H
+#define NET_OUT_BPF_H
+
+#include "net_copy.bpf.h"
+#include "user_stack.bpf.h"
+
+/* A thread's stacks: no more than so many in so long. */
+#define NET_STACK_WINDOW_NS 100000000
+#define NET_STACK_LIMIT	    20
+
+struct net_stacks {
+	__u64 window_ns;
+	__u32 n;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct net_stacks);
+} net_stacks SEC(".maps");
+
+struct net_stack_room {
+	struct net_stack_event ev;
+	__u32 busy;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct net_stack_room);
+} net_stack_rooms SEC(".maps");
+
+/* What a call has moved, and whose call it is. */
+struct net_move {
+	struct task_struct *task;
+	const struct net_sock *sock;
+	__u64 now; /* when it was over */
+	__u64 off;
+	__u32 len;
+	__s32 fd;
+	__u8 flags; /* of the event */
+	__u8 protocol;
+};
+
+static __always_inline void put_thread(struct event_hdr *hdr, struct task_struct *task)
+{
+	hdr->tgid = task->tgid;
+	hdr->tid = task->pid;
+	hdr->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+}
+
+static __always_inline bool may_take_stack(struct task_struct *task, __u64 now)
+{
+	struct net_stacks *s =
+		bpf_task_storage_get(&net_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!s)
+		return false;
+	if (now - s->window_ns > NET_STACK_WINDOW_NS) {
+		s->window_ns = now;
+		s->n = 0;
+	}
+	return s->n++ < NET_STACK_LIMIT;
+}
+
+/* Before the record of what was moved. */
+static __always_inline void record_stack(void *ctx, const struct net_move *m)
+{
+	struct net_stack_room *room;
+	struct net_stack_event *ev;
+	struct event_stream *s;
+	__u32 zero = 0, size;
+	__u64 seq = 0;
+
+	if (!may_take_stack(m->task, m->now))
+		return;
+	room = bpf_map_lookup_elem(&net_stack_rooms, &zero);
+	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
+		return;
+	ev = &room->ev;
+	size = NET_STACK_HEAD + user_stack_walk(ctx, &ev->user);
+	if (ev->user.n_user && size <= sizeof(*ev)) { /* the latter is always so */
+		s = stream_next(0, &seq);
+		if (s) {
+			event_fill_at(&ev->hdr, m->now, NET_STACK, 0, size, seq);
+			put_thread(&ev->hdr, m->task);
+			ev->cookie = m->sock->cookie;
+			ev->off = m->off;
+			ev->sent = m->flags & NET_SENT;
+			ev->pad = 0;
+			event_output(&ev->hdr, s, size);
+		}
+	}
+	room->busy = 0;
+}
+
+static __always_inline void put_move(struct net_io_event *ev, const struct net_move *m)
+{
+	put_thread(&ev->hdr, m->task);
+	__builtin_memcpy(&ev->sock, m->sock, sizeof(ev->sock));
+	ev->off = m->off;
+	ev->len = m->len;
+	ev->fd = m->fd;
+	ev->flags = m->flags;
+	ev->protocol = m->protocol;
+	ev->n_runs = 0;
+	__builtin_memset(ev->pad, 0, sizeof(ev->pad));
+}
+
+/* Without payload: as it is, into the ring. */
+static __always_inline void record_bare_move(const struct net_move *m)
+{
+	struct net_io_event *ev;
+	struct event_stream *s;
+	__u64 seq = 0;
+
+	s = stream_next(0, &seq);
+	if (!s)
+		return;
+	ev = bpf_ringbuf_reserve(&ring, NET_IO_HEAD, 0);
+	if (!ev) {
+		__sync_fetch_and_add(&s->n_lost, 1);
+		return;
+	}
+	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD, seq);
+	put_move(ev, m);
+	event_submit(ev);
+}
+
+/* With the room's runs. */
+static __always_inline void record_move(struct net_room *room, const struct net_move *m)
+{
+	struct net_io_event *ev = &room->ev;
+	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
+	struct event_stream *s;
+	__u64 seq = 0;
+
+	s = stream_next(0, &seq);
+	if (!s)
+		return;
+	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
+		n_runs = n = 0; /* cannot be: for the verifier */
+	at = n_runs * sizeof(struct net_run);
+	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD + at + n, seq);
+	put_move(ev, m);
+	ev->n_runs = n_runs;
+	ev->flags |= room->cut ? NET_CUT : 0;
+	if (at)
+		bpf_probe_read_kernel(ev->data, at, room->runs);
+	asm volatile("" : "+r"(at), "+r"(n));
+	if (at <= NET_MAX_RUNS * sizeof(struct net_run) && n > 0 && n <= NET_MAX_PAYLOAD)
+		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
+	n += at + NET_IO_HEAD;
+	if (n <= sizeof(*ev))
+		event_output(&ev->hdr, s, n);
+}
+
+#endif

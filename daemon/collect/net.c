@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net.c - what goes over the network, and what TCP does with it.
+ *
+ * BPF side: bpf/net.bpf.c. What it means is found out in net/net_conns.c, and written in
+ * net/net_encode.c.
+ */
+#include <asm/unistd.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf_iter.h"
+#include "bpf_load.h"
+#include "bpf_ring.h"
+#include "collector.h"
+#include "log.h"
+#include "net.skel.h"
+#include "net/net_decode.h"
+#include "net/net_encode.h"
+#include "walks.h"
+
+struct net {
+	struct net_bpf *skel;
+	struct bpf_ring *ring;
+	struct collector_env env;
+	struct walks walks;
+	int8_t levels[EVENT_MAX_STREAMS];    /* 1 + enum net_level of each session; 0: none */
+	uint64_t n_no_storage, n_unreadable; /* that have been told */
+};
+
+static void unload(struct net *n)
+{
+	bpf_ring_free(n->ring);
+	n->ring = NULL;
+	net_bpf__destroy(n->skel);
+	n->skel = NULL;
+	walks_end(&n->walks);
+}
+
+static void net_stop(void *state)
+{
+	struct net *n = state;
+
+	if (!n)
+		return;
+	unload(n);
+	free(n);
+}
+
+static void set_calls(uint8_t of_nr[NET_MAX_NR])
+{
+	of_nr[__NR_read] = of_nr[__NR_write] = NET_CALL_BUFFER;
+	of_nr[__NR_recvfrom] = NET_CALL_BUFFER;
+	of_nr[__NR_sendto] = NET_CALL_SENDTO;
+	of_nr[__NR_readv] = of_nr[__NR_writev] = NET_CALL_VECTOR;
+	of_nr[__NR_preadv2] = of_nr[__NR_pwritev2] = NET_CALL_VECTOR;
+	of_nr[__NR_sendmsg] = of_nr[__NR_recvmsg] = NET_CALL_MESSAGE;
+	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
+}
+
+/* Programs on the same tracepoint: the one that takes all the arguments it has here. */
+static void choose_programs(struct net_bpf *skel)
+{
+	bool why = bpf_tracepoint_args("tcp_send_reset") >= 3;
+	bool whose = bpf_tracepoint_args("kfree_skb") >= 4;
+	bool reason = bpf_tracepoint_args("kfree_skb") >= 3;
+
+	bpf_program__set_autoload(skel->progs.on_reset_sent, !why);
+	bpf_program__set_autoload(skel->progs.on_reset_sent_why, why);
+	bpf_program__set_autoload(skel->progs.on_drop, reason && !whose);
+	bpf_program__set_autoload(skel->progs.on_drop_for, whose);
+}
+
+static int open_and_load(struct net *n, char why[WHY_LEN])
+{
+	int r;
+
+	n->skel = net_bpf__open();
+	if (!n->skel)
+		return -ENOMEM; /* it is built in, so that is all that it can lack */
+	choose_programs(n->skel);
+	r = bpf_load_trim(n->skel->obj, why, WHY_LEN);
+	if (r < 0)
+		return r;
+	set_calls((uint8_t *)n->skel->rodata->net_call_of_nr);
+	r = bpf_ring_resize(n->skel->obj, n->env.ring_bytes);
+	if (r == 0)
+		r = walks_prepare(&n->walks, &n->env, "net", n->skel->obj,
+				  &n->skel->rodata->unwind_by_tables,
+				  &n->skel->rodata->python_frames);
+	return r < 0 ? r : bpf_load_while(n->skel->skeleton, n->env.keep_up, n->env.keep_up_ctx);
+}
+
+static int attach_one(struct bpf_program *prog, struct bpf_link **link)
+{
+	if (*link || !bpf_program__autoload(prog))
+		return 0;
+	*link = bpf_program__attach(prog);
+	return *link ? 0 : -errno;
+}
+
+static void detach_one(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+/* What TCP does is followed always; what is moved, while somebody wants to know. */
+static int attach_moves(struct net *n, bool wanted)
+{
+	struct net_bpf *skel = n->skel;
+	int r;
+
+	if (!wanted) {
+		detach_one(&skel->links.on_send);
+		detach_one(&skel->links.on_recv);
+		return 0;
+	}
+	r = attach_one(skel->progs.on_send, &skel->links.on_send);
+	return r < 0 ? r : attach_one(skel->progs.on_recv, &skel->links.on_recv);
+}
+
+static int attach_tcp(struct net_bpf *skel)
+{
+	struct {
+		struct bpf_program *prog;
+		struct bpf_link **link;
+	} all[] = {
+		{ skel->progs.on_state, &skel->links.on_state },
+		{ skel->progs.on_retransmit, &skel->links.on_retransmit },
+		{ skel->progs.on_reset_sent, &skel->links.on_reset_sent },
+		{ skel->progs.on_reset_sent_why, &skel->links.on_reset_sent_why },
+		{ skel->progs.on_reset_received, &skel->links.on_reset_received },
+		{ skel->progs.on_drop, &skel->links.on_drop },
+		{ skel->progs.on_drop_for, &skel->links.on_drop_for },
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
+		r = attach_one(all[i].prog, all[i].link);
+	return r;
+}
+
+static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct net *n = calloc(1, sizeof(*n));
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	n->env = *env;
+	r = open_and_load(n, why);
+	if (r == -ENOTSUP)
+		goto fail; /* no BTF; `why` says so */
+	if (r == 0)
+		r = walks_begin(&n->walks, &n->env, n->skel->obj, n->skel->rodata->python_frames);
+	if (r == 0)
+		r = bpf_ring_open(n->skel->obj, &n->ring);
+	if (r == 0)
+		r = attach_tcp(n->skel);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		goto fail;
+	}
+	*ret_state = n;
+	return 0;
+
+fail:
+	net_stop(n);
+	return r;
+}
+
+static int net_drain(void *state, uint64_t horizon_ns, unsigned budget)
+{
+	struct net *n = state;
+
+	walks_update(&n->walks);
+	return bpf_ring_drain(n->ring, horizon_ns, budget, n->env.sink, n->env.sink_ctx);
+}
+
+static int net_count(void *state, unsigned stream, unsigned cpu, struct event_stream *ret)
+{
+	struct net *n = state;
+
+	return bpf_ring_count(n->ring, stream, cpu, ret);
+}
+
+static struct bpf_object *net_object(void *state, unsigned i)
+{
+	struct net *n = state;
+
+	return i == 0 ? n->skel->obj : NULL;
+}
+
+static void tell_more(const __u64 *now, uint64_t *told, const char *what)
+{
+	uint64_t n = __atomic_load_n(now, __ATOMIC_RELAXED);
+
+	if (n > *told)
+		log_info("net: %s: %llu", what, (unsigned long long)(n - *told));
+	*told = n;
+}
+
+static void net_tick(void *state, uint64_t now_ns)
+{
+	struct net *n = state;
+
+	(void)now_ns;
+	tell_more(&n->skel->bss->n_no_storage, &n->n_no_storage,
+		  "sockets that are not followed, for want of memory");
+	tell_more(&n->skel->bss->n_unreadable, &n->n_unreadable,
+		  "messages whose bytes could not be read");
+}
+
+static int set_level(struct net *n)
+{
+	int level = 0;
+
+	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
+		if (n->levels[i] > level)
+			level = n->levels[i];
+	return attach_moves(n, level > 1 + NET_HEALTH);
+}
+
+static int net_session_open(void *state, const struct trace_config *config, unsigned slot,
+			    char why[WHY_LEN])
+{
+	struct net *n = state;
+	int r;
+
+	n->levels[slot] = (int8_t)(1 + config->net_level);
+	r = set_level(n);
+	if (r < 0) {
+		n->levels[slot] = 0;
+		(void)set_level(n);
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	}
+	return r;
+}
+
+static void net_session_close(void *state, unsigned slot)
+{
+	struct net *n = state;
+
+	n->levels[slot] = 0;
+	(void)set_level(n);
+}
+
+const struct collector net_collector = {
+	.name = "net",
+	.summary = "connections, requests, handshakes, name lookups",
+	.start = net_start,
+	.stop = net_stop,
+	.drain = net_drain,
+	.count = net_count,
+	.object = net_object,
+	.tick = net_tick,
+	.session_open = net_session_open,
+	.session_close = net_session_close,
+	.valid = net_valid,
+	.encoder_new = net_encoder_new,
+	.encoder_free = net_encoder_free,
+	.encode = net_encode,
+	.flush = net_encoder_flush,
+	.pending = net_encoder_pending,
+	.stack_ends = net_encoder_stack_ends,
+};
