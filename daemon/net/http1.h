@@ -2,6 +2,16 @@
 /*
  * http1.h - HTTP/1.x on one connection (RFC 9112): requests matched with their responses,
  * pipelined ones too, bodies skipped by their framing.
+ *
+ * Where a head was not copied, or a chunk's, nobody knows where its message ends: then it
+ * lasts until the other side goes on (the turn), the next head that can be recognised, or
+ * the end of the connection, and is EXCHANGE_LOST.
+ *
+ * What may look odd in an exchange and is right: a response that was complete before its
+ * request; a request or response that was handed over unfinished has no end (0). After a
+ * 101 or CONNECT there is one more exchange, which begins there and lasts until the
+ * connection ends: EXCHANGE_WEBSOCKET, or EXCHANGE_TUNNEL; its bytes are what was moved
+ * either way.
  */
 #ifndef HTTP1_H
 #define HTTP1_H
@@ -22,9 +32,13 @@ void http1_free(struct http1 *h); /* takes NULL; what is unfinished is dropped, 
 enum http1_next {
 	HTTP1_GOES_ON,
 	HTTP1_SWITCHED,	    /* after a 101 or CONNECT: what follows is another protocol's */
-	HTTP1_UPGRADED_H2C, /* the 101 was for h2c */
+	HTTP1_UPGRADED_H2C, /* the 101 was for h2c: what follows is HTTP/2, its first stream
+			       answers the request that was handed over */
 };
+/* That it switched is told once; later pieces are only counted. */
 enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
+/* After it: the offset of the other protocol's first byte, which may be in the same piece. */
+uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir);
 /* A direction's orderly end: what is framed by it is complete. */
 void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns);
 /* The connection (EXCHANGE_CLOSED) or the recording (EXCHANGE_INCOMPLETE) ends: the rest is handed

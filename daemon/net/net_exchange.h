@@ -33,7 +33,9 @@ enum exchange_protocol {
 /* exchange.flags */
 #define EXCHANGE_INCOMPLETE  0x001 /* it was not over when it was handed over */
 #define EXCHANGE_JOINED_LATE 0x002 /* names are unknown: their tables began before us (HPACK) */
-#define EXCHANGE_LOST	     0x004 /* parts of its heads were not seen: fields may be missing */
+/* Parts of its heads, or chunks', were not seen: fields may be missing, its end is where the
+ * connection went on, and a body's size has the chunks' frames in it. */
+#define EXCHANGE_LOST	     0x004
 #define EXCHANGE_RESET	     0x008 /* the stream was reset (RST_STREAM): `error` */
 #define EXCHANGE_CLOSED	     0x010 /* the connection ended before it did */
 #define EXCHANGE_NO_REQUEST  0x020 /* only the response was seen */
@@ -44,7 +46,8 @@ enum exchange_protocol {
 
 /* Times are of the calls that moved the first and last byte; 0: not seen. CLOCK_BOOTTIME. */
 struct exchange {
-	uint64_t index; /* of HTTP/2: the stream's id; of others: counted on the connection */
+	uint64_t index; /* of HTTP/2: the stream's id; of others: counted on the connection,
+			   from 0 */
 	enum exchange_protocol protocol;
 	uint32_t flags;
 

@@ -51,8 +51,13 @@ enum net_header net_header_of(const uint8_t *name, size_t len);
  */
 void net_privacy_path(const struct net_privacy *p, const uint8_t *target, size_t len, char *ret,
 		      size_t room);
-/* A host name, likewise; user:password@ is left out. */
+/*
+ * A host name, likewise; user:password@ is left out. As a number it is that of the name
+ * in lower case, without DNS's last dot and without the port, which stays.
+ */
 void net_privacy_name(const struct net_privacy *p, const uint8_t *name, size_t len, char *ret,
 		      size_t room);
+/* Any other text, as it is but for NULs, and cut likewise. */
+void net_privacy_text(const uint8_t *text, size_t len, char *ret, size_t room);
 
 #endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http1.c - HTTP/1.x on one connection: from pieces to messages. */
+#include "http1.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "http1_impl.h"
+
+/* The part of a piece that is known and has not been looked at yet. */
+struct cursor {
+	const uint8_t *data;
+	size_t n;
+	bool is_first; /* nothing of the piece has been looked at */
+	const struct net_piece *piece;
+};
+
+static void advance(struct http1_half *half, struct cursor *c, size_t n)
+{
+	c->data += n;
+	c->n -= n;
+	c->is_first = false;
+	half->at += n;
+}
+
+struct http1 *http1_new(const struct net_privacy *p, exchange_done_fn *done, void *done_ctx)
+{
+	struct http1 *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->queue = (struct http1_queue){ .privacy = p, .done = done, .done_ctx = done_ctx };
+	return h;
+}
+
+void http1_free(struct http1 *h)
+{
+	if (!h)
+		return;
+	while (h->queue.first)
+		http1_queue_drop(&h->queue, h->queue.first);
+	for (int dir = 0; dir < 2; dir++)
+		http1_forget_head(&h->half[dir]);
+	free(h);
+}
+
+size_t http1_bytes(const struct http1 *h)
+{
+	return sizeof(*h) + h->queue.n_entries * sizeof(struct http1_entry) +
+	       h->half[NET_REQUEST].cap + h->half[NET_RESPONSE].cap;
+}
+
+unsigned http1_open(const struct http1 *h)
+{
+	return h->queue.n_entries;
+}
+
+uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir)
+{
+	return h->switched[dir];
+}
+
+/* ---- heads that come in parts ---- */
+
+void http1_forget_head(struct http1_half *half)
+{
+	if (half->head)
+		explicit_bzero(half->head, half->cap);
+	free(half->head);
+	half->head = NULL;
+	half->len = half->cap = half->scanned = 0;
+}
+
+/* False: no memory. No copy is left behind, as realloc() would. */
+static bool keep(struct http1_half *half, const uint8_t *data, size_t n)
+{
+	size_t cap = half->cap ? half->cap : 512;
+	uint8_t *head;
+
+	while (cap < half->len + n)
+		cap *= 2;
+	if (cap != half->cap) {
+		head = malloc(cap);
+		if (!head)
+			return false;
+		if (half->head) {
+			memcpy(head, half->head, half->len);
+			explicit_bzero(half->head, half->cap);
+			free(half->head);
+		}
+		half->head = head;
+		half->cap = cap;
+	}
+	memcpy(half->head + half->len, data, n);
+	half->len += n;
+	return true;
+}
+
+/* What it is stays unknown until a head is recognised at the beginning of a piece. */
+static void seek(struct http1_half *half, struct cursor *c)
+{
+	half->state = HTTP1_SEEKING;
+	advance(half, c, c->n);
+}
+
+static void take_head(struct http1 *h, enum net_direction dir, struct cursor *c)
+{
+	struct http1_half *half = &h->half[dir];
+	size_t before = half->len, some, end;
+	const uint8_t *data = c->data;
+
+	end = before ? 0 : http1_head_end(data, c->n, 0);
+	if (end > 0 && end <= HTTP1_MAX_HEAD) {
+		advance(half, c, end);
+		http1_head_over(h, dir, data, end);
+		return;
+	}
+	some = HTTP1_MAX_HEAD - before < c->n ? HTTP1_MAX_HEAD - before : c->n;
+	if (!keep(half, data, some)) {
+		http1_head_lost(h, dir);
+		return;
+	}
+	end = http1_head_end(half->head, half->len, half->scanned);
+	half->scanned = half->len > 2 ? half->len - 2 : 0;
+	if (end > 0) {
+		advance(half, c, end - before);
+		http1_head_over(h, dir, half->head, end);
+		http1_forget_head(half);
+		return;
+	}
+	advance(half, c, some);
+	if (before < 32 && !http1_head_begins(dir, half->head, half->len, true)) {
+		http1_head_dropped(h, dir);
+		seek(half, c);
+	} else if (half->len >= HTTP1_MAX_HEAD) {
+		http1_head_lost(h, dir);
+	}
+}
+
+/* ---- pieces ---- */
+
+static void take_start(struct http1 *h, enum net_direction dir, struct cursor *c)
+{
+	struct http1_half *half = &h->half[dir];
+	bool is_expected = half->state == HTTP1_BETWEEN, is_first = c->is_first;
+
+	/* Empty lines before a message count for nothing (RFC 9112, 2.2). */
+	while (c->n > 0 && (*c->data == '\r' || *c->data == '\n'))
+		advance(half, c, 1);
+	if (c->n == 0)
+		return;
+	if (!(is_expected || is_first) || !http1_head_begins(dir, c->data, c->n, is_expected)) {
+		h->is_unsure |= dir == NET_RESPONSE;
+		seek(half, c);
+		return;
+	}
+	http1_begin_message(h, dir, c->piece);
+}
+
+/* Enough of it to be sure, where it is not certain that there is one. */
+static bool is_head(enum net_direction dir, const struct cursor *c)
+{
+	return c->is_first && c->n >= 12 && http1_head_begins(dir, c->data, c->n, false);
+}
+
+static void take_body(struct http1 *h, enum net_direction dir, struct cursor *c)
+{
+	struct http1_half *half = &h->half[dir];
+	size_t n;
+
+	if (half->body.framing == HTTP1_UNTIL_TURN && is_head(dir, c) &&
+	    http1_ends_before_head(h, dir))
+		return;
+	n = http1_body_known(&half->body, c->data, c->n);
+	advance(half, c, n);
+	http1_body_taken(h, dir, n);
+}
+
+static void take_known(struct http1 *h, enum net_direction dir, struct cursor *c)
+{
+	while (c->n > 0 && !h->is_switched) {
+		switch (h->half[dir].state) {
+		case HTTP1_BETWEEN:
+		case HTTP1_SEEKING:
+			take_start(h, dir, c);
+			break;
+		case HTTP1_IN_HEAD:
+			take_head(h, dir, c);
+			break;
+		case HTTP1_IN_BODY:
+			take_body(h, dir, c);
+			break;
+		}
+	}
+}
+
+static void take_unknown(struct http1 *h, enum net_direction dir, uint64_t n,
+			 const struct net_piece *piece)
+{
+	struct http1_half *half = &h->half[dir];
+
+	while (n > 0 && !h->is_switched) {
+		uint64_t some;
+
+		if (half->state == HTTP1_IN_HEAD)
+			http1_head_lost(h, dir);
+		else if (half->state != HTTP1_IN_BODY && !http1_begin_unseen(h, dir, piece))
+			break;
+		some = http1_body_unknown(&half->body, n);
+		half->at += some;
+		n -= some;
+		http1_body_taken(h, dir, some);
+	}
+}
+
+enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struct net_piece *piece)
+{
+	struct http1_half *half = &h->half[dir];
+	struct cursor c = { piece->data, piece->n_data, true, piece };
+	uint64_t end = piece->off + piece->len, n_old;
+	bool was_switched = h->is_switched;
+
+	if (!half->was_seen) {
+		half->state = piece->off ? HTTP1_SEEKING : HTTP1_BETWEEN;
+		half->at = piece->off;
+		half->was_seen = true;
+		if (h->is_switched)
+			h->switched[dir] = piece->off;
+	}
+	n_old = half->at > piece->off ? half->at - piece->off : 0;
+	if (n_old >= piece->len)
+		return HTTP1_GOES_ON;
+	if (piece->off > half->at) {
+		take_unknown(h, dir, piece->off - half->at, piece);
+		half->at = piece->off;
+	}
+	half->piece_off = piece->off;
+	half->last_ns = piece->time_ns;
+	if (n_old > 0 && n_old < c.n) {
+		c.data += n_old;
+		c.n -= n_old;
+	} else if (n_old > 0) {
+		c.n = 0;
+	}
+	take_known(h, dir, &c);
+	if (end > half->at)
+		take_unknown(h, dir, end - half->at, piece);
+	half->at = end;
+	if (was_switched || !h->is_switched)
+		return HTTP1_GOES_ON;
+	return h->is_h2c ? HTTP1_UPGRADED_H2C : HTTP1_SWITCHED;
+}

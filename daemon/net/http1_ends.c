@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http1_ends.c - HTTP/1.x on one connection: how it ends, or becomes another protocol. */
+#include <string.h>
+#include <strings.h>
+
+#include "http1_impl.h"
+
+/* What goes on after the response at hand, as an exchange of its own. */
+static void begin_tunnel(struct http1 *h, const struct exchange *from)
+{
+	struct http1_entry *entry = http1_queue_add(&h->queue);
+	bool is_websocket = strcasecmp(from->upgrade, "websocket") == 0;
+	uint64_t index;
+
+	if (!entry)
+		return;
+	index = entry->e.index;
+	entry->e = *from;
+	entry->e.index = index;
+	entry->e.protocol = is_websocket ? EXCHANGE_WEBSOCKET : EXCHANGE_TUNNEL;
+	entry->e.flags = 0;
+	entry->e.request_ns = entry->e.response_ns = h->half[NET_RESPONSE].last_ns;
+	entry->e.request_end_ns = entry->e.response_end_ns = 0;
+	entry->e.request_off = h->switched[NET_REQUEST];
+	entry->e.response_off = h->switched[NET_RESPONSE];
+	entry->e.response_length = -1;
+	entry->has_request = true;
+}
+
+void http1_switch(struct http1 *h, struct http1_entry *entry)
+{
+	struct exchange from = { .grpc_status = -1 };
+	struct http1_half *request = &h->half[NET_REQUEST];
+
+	h->is_switched = true;
+	h->switched[NET_RESPONSE] = h->half[NET_RESPONSE].at;
+	h->switched[NET_REQUEST] = entry && entry->request_over ? entry->request_end : request->at;
+	if (entry) {
+		entry->e.flags &= ~EXCHANGE_KEEPS_ALIVE;
+		from = entry->e;
+		h->is_h2c = strcasecmp(from.upgrade, "h2c") == 0;
+	}
+	http1_begin_body(h, NET_RESPONSE, HTTP1_NO_BODY, 0);
+	while (h->queue.first)
+		http1_hand_over(h, h->queue.first, EXCHANGE_LOST);
+	for (int dir = 0; dir < 2; dir++)
+		http1_forget_head(&h->half[dir]);
+	if (!h->is_h2c)
+		begin_tunnel(h, &from);
+}
+
+/* ---- the end of all ---- */
+
+/* Of messages that are not over: what there is of them. */
+static void take_unfinished(struct http1 *h, enum net_direction dir)
+{
+	struct http1_half *half = &h->half[dir];
+
+	if (half->state == HTTP1_IN_HEAD)
+		http1_take_cut_head(h, dir);
+	else if (half->state == HTTP1_IN_BODY && half->entry && dir == NET_REQUEST)
+		half->entry->e.request_body = half->body.n_payload;
+	else if (half->state == HTTP1_IN_BODY && half->entry)
+		half->entry->e.response_body = half->body.n_payload;
+	half->state = HTTP1_SEEKING;
+}
+
+void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns)
+{
+	struct http1_half *half = &h->half[dir];
+	bool is_framed =
+		half->body.framing == HTTP1_UNTIL_TURN || half->body.framing == HTTP1_UNTIL_CLOSE;
+
+	(void)time_ns; /* the last byte has its own */
+	if (h->is_switched)
+		return;
+	if (half->state == HTTP1_IN_BODY && is_framed)
+		http1_end_message(h, dir);
+	if (dir == NET_REQUEST)
+		return;
+	take_unfinished(h, dir);
+	for (struct http1_entry *entry = h->queue.first, *next; entry; entry = next) {
+		next = entry->next;
+		/* Else its request is still under way. */
+		if (!entry->response_over)
+			http1_hand_over(h, entry, EXCHANGE_CLOSED);
+		else if (!entry->has_request)
+			http1_hand_over(h, entry, 0);
+	}
+}
+
+static void end_tunnel(struct http1 *h, uint64_t time_ns, uint32_t flag)
+{
+	struct http1_entry *entry = h->queue.first;
+	struct exchange *e;
+
+	if (!entry)
+		return;
+	e = &entry->e;
+	e->request_bytes = e->request_body = h->half[NET_REQUEST].at - h->switched[NET_REQUEST];
+	e->response_bytes = e->response_body = h->half[NET_RESPONSE].at - h->switched[NET_RESPONSE];
+	if (flag == EXCHANGE_CLOSED)
+		e->request_end_ns = e->response_end_ns = time_ns;
+	http1_hand_over(h, entry, flag & ~EXCHANGE_CLOSED);
+}
+
+void http1_end(struct http1 *h, uint64_t time_ns, uint32_t flag)
+{
+	struct http1_half *response = &h->half[NET_RESPONSE];
+
+	if (h->is_switched) {
+		end_tunnel(h, time_ns, flag);
+		return;
+	}
+	/* What has no known end has as good a one as any. */
+	if (flag == EXCHANGE_CLOSED && response->state == HTTP1_IN_BODY &&
+	    response->body.framing == HTTP1_UNTIL_TURN)
+		http1_end_message(h, NET_RESPONSE);
+	take_unfinished(h, NET_REQUEST);
+	take_unfinished(h, NET_RESPONSE);
+	while (h->queue.first) {
+		struct http1_entry *entry = h->queue.first;
+		bool is_over = entry->response_over && !entry->has_request;
+
+		http1_hand_over(h, entry, is_over ? 0 : flag);
+	}
+}
