@@ -75,7 +75,7 @@ all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
 $(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
 $(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED) $(O)/daemon/files.a
 $(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
-$(UNIT): libs += $(shell pkg-config --libs check 2>/dev/null)
+$(UNIT): libs += $(shell pkg-config --libs check libnghttp2 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
 $(O)/tests/tools/unwind_tables $(O)/tests/tools/netdump: $(call obj,$(DAEMON))
@@ -230,6 +230,8 @@ fuzz: $(FUZZ:%.c=$(O)/%)		## build the fuzzers
 fuzz_cflags := $(filter-out -fsanitize=% -fno-sanitize-recover=%,$(cflags)) -g -O1 \
 	-fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_LIB := $(O)/fuzz/tracer.a
+
+$(FUZZ:%.c=$(O)/%): libs += $(shell pkg-config --libs libnghttp2 2>/dev/null)
 
 $(FUZZ:%.c=$(O)/%): $(O)/%: $(O)/fuzz/%.o $(FUZZ_LIB)
 	$(call say,FUZZ)
