@@ -25,6 +25,8 @@ enum http1_next {
 	HTTP1_UPGRADED_H2C, /* the 101 was for h2c */
 };
 enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
+/* After it: the offset of the other protocol's first byte, which may be in the same piece. */
+uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir);
 /* A direction's orderly end: what is framed by it is complete. */
 void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns);
 /* The connection (EXCHANGE_CLOSED) or the recording (EXCHANGE_INCOMPLETE) ends: the rest is handed

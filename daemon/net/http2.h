@@ -21,6 +21,8 @@ bool http2_is_frames(const uint8_t *data, size_t n);
 struct http2 *http2_new(const struct net_privacy *p, bool joined_late, exchange_done_fn *done,
 			void *done_ctx);
 void http2_free(struct http2 *h);
+/* After HTTP1_UPGRADED_H2C: what was asked for in HTTP/1 is answered on stream 1. */
+void http2_upgraded(struct http2 *h, const struct exchange *request);
 /* <0: it is not HTTP/2, or beyond repair: what was open has been handed over. */
 int http2_piece(struct http2 *h, enum net_direction dir, const struct net_piece *piece);
 void http2_fin(struct http2 *h, enum net_direction dir, uint64_t time_ns);
