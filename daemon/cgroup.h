@@ -12,4 +12,12 @@
  */
 bool cgroup_contains(uint64_t root, uint64_t id);
 
+#define CGROUP_NAME_LEN 64
+
+/*
+ * The container that the cgroup `id` is of, as its path tells: the short id of Docker,
+ * Podman, CRI-O or containerd, or the name of LXC and systemd-nspawn. False: none. Remembered.
+ */
+bool cgroup_container(uint64_t id, char ret[CGROUP_NAME_LEN]);
+
 #endif

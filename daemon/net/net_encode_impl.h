@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net_encode_impl.h - the insides of an encoder of the source net, shared by its files:
+ *
+ *   net_encode.c    records as they come
+ *   net_conns.c     connections by cookie, from their first sign to their last
+ *   net_layers.c    what is said on them: bytes to parsers
+ *   net_streams.c   clear text of TLS libraries, and which connection it is of
+ *   net_tracks.c    processes, origins and lanes
+ *   net_slices.c    connections as slices
+ *   net_requests.c  requests as slices
+ *   net_threads.c   where in the program a request was sent or received
+ *   net_dns.c       queries as slices, and which of them has led to a connection
+ *   net_counters.c  bytes by process
+ */
+#ifndef NET_ENCODE_IMPL_H
+#define NET_ENCODE_IMPL_H
+
+#include "collector.h"
+#include "dns.h"
+#include "hash.h"
+#include "http1.h"
+#include "http2.h"
+#include "net_address.h"
+#include "net_encode.h"
+#include "net_events.h"
+#include "net_lanes.h"
+#include "tls_wire.h"
+#include "trace_writer.h"
+
+#define NET_MAX_CONNS	16384
+#define NET_MAX_STREAMS 16384
+/* Of all parsers. Beyond, new connections are shown without what is said on them. */
+#define NET_MAX_PARSERS (40u << 20)
+#define NET_MAX_ORIGINS 8192
+#define NET_MAX_NAMES	4096 /* distinct ones of requests: a viewer keeps each */
+#define NET_MAX_MARKS	4096
+#define NET_MAX_POINTS	64 /* instants of one connection */
+
+/* What a trace tells of, once each, where it was met first. */
+enum net_bound {
+	NET_BOUND_CUT,	   /* payload that was wanted was not copied */
+	NET_BOUND_CONNS,   /* too many connections */
+	NET_BOUND_PARSERS, /* too much memory for parsers */
+	NET_BOUND_ORIGINS,
+	NET_BOUND_LANES,
+	NET_BOUND_POINTS,
+	NET_BOUND_MARKS,
+	N_NET_BOUNDS
+};
+
+struct net_conn;
+struct net_encoder;
+struct net_stream;
+
+enum net_layer_kind {
+	LAYER_NONE, /* not looked at yet */
+	LAYER_HTTP1,
+	LAYER_HTTP2,
+	LAYER_TLS,
+	LAYER_DNS,
+	LAYER_OVER, /* nothing more is understood */
+};
+
+/* What is said on a connection, or in clear text in a TLS stream. */
+struct net_layer {
+	struct net_conn *conn;
+	struct net_stream *stream; /* NULL: it is what is on the wire */
+	enum net_layer_kind kind;
+	uint8_t client_sends; /* whose requests: ours, or the peer's */
+	uint32_t n_exchanges; /* handed over so far */
+	union {
+		void *any;
+		struct http1 *http1;
+		struct http2 *http2;
+		struct tls_wire *tls;
+		struct dns *dns;
+	} parser;
+	struct http1 *tunnel;	   /* what was said before it became another protocol's */
+	struct exchange *upgraded; /* the request that HTTP/2 answers, or NULL */
+	uint64_t next[2];	   /* by enum net_direction: behind what was seen */
+	uint64_t busy_ns;	   /* when the last response ended */
+	uint64_t end_ns;	   /* 0: it goes on */
+	size_t bytes;		   /* of its parsers, as counted in enc->parser_bytes */
+};
+
+/* A TLS stream of a process's library. */
+struct net_stream {
+	struct {
+		uint64_t handle;
+		uint32_t tgid, pad;
+	} key;
+	struct net_conn *conn;
+	struct net_layer layer;
+	uint8_t link; /* enum net_link, of its last record */
+};
+
+enum net_conn_flags {
+	CONN_BEFORE = 0x01, /* it was there before the recording */
+	CONN_ALIVE = 0x02,  /* and is there behind it */
+	CONN_CLOSED = 0x04, /* TCP says so */
+	CONN_RESET_SENT = 0x08,
+	CONN_RESET_RECEIVED = 0x10,
+	CONN_GHOST = 0x20,  /* of a TLS stream whose connection is not known */
+	CONN_FAILED = 0x40, /* it was never established */
+	CONN_MOVED = 0x80,  /* bytes have gone in or out */
+};
+
+/* Something that has happened on a connection. */
+struct net_point {
+	uint64_t time_ns;
+	uint8_t kind; /* enum net_tcp_kind */
+	uint32_t reason, n;
+};
+
+/* The query that has led to a connection. */
+struct net_led {
+	uint64_t begin_ns, end_ns;
+	char name[];
+};
+
+struct net_mark; /* net_threads.c */
+
+struct net_conn {
+	struct net_encoder *enc;
+	struct net_conn *older, *newer; /* by their last record; of closed ones, by their end */
+	struct net_sock sock;
+	uint32_t tgid, tid; /* whose it is; 0: not known */
+	uint64_t cgroup_id;
+	uint32_t flags;
+	uint32_t error; /* errno */
+	/* Each 0: not seen. */
+	uint64_t begin_ns, connect_ns, established_ns, closing_ns, closed_ns, last_ns;
+	uint64_t sent, received;	   /* bytes */
+	uint64_t base_sent, base_received; /* of them before the recording */
+	uint32_t retransmits, base_retransmits;
+	uint32_t rtt_us, cwnd;
+	uint32_t n_events; /* of the ledger, that go with what is written next */
+	uint32_t n_points;
+	struct net_point *points;
+	struct net_mark *marks;
+	struct tls_handshake *handshake;
+	struct net_led *led;
+	char *host; /* as its first request has it, without a port */
+	struct net_stream *stream;
+	struct net_layer wire;
+};
+
+struct net_process {
+	uint32_t tgid;
+	uint64_t start_ns;
+	uint64_t track, connections;		 /* uuids; 0: not used yet */
+	uint64_t sent, received;		 /* bytes */
+	uint64_t counted_ns;			 /* when they were written last */
+	uint64_t counter_sent, counter_received; /* uuids */
+	bool is_counted;			 /* what they are is written */
+};
+
+struct net_origin {
+	uint64_t track;
+	struct net_lanes requests, connections;
+};
+
+struct net_dns_memory;
+
+struct net_encoder {
+	struct encoder_env env;
+	struct net_privacy privacy;
+	struct hash *conns;	/* by cookie */
+	struct hash *streams;	/* by key */
+	struct hash *processes; /* by tgid */
+	struct hash *origins;	/* by process track and name */
+	struct hash *names;	/* of requests that were used */
+	struct net_conn *oldest, *newest;
+	size_t n_conns;				     /* of all lists, ghosts too */
+	struct net_conn *first_closed, *last_closed; /* wait for late records */
+	size_t parser_bytes;
+	uint64_t last_ns, expired_ns;
+	struct net_dns_memory *dns;
+	struct stack_encoder *stacks;
+	struct net_mark *marks; /* all there are */
+	size_t n_marks;
+	uint64_t over[N_NET_BOUNDS];
+	bool is_told[N_NET_BOUNDS];
+	int error; /* the first of what parsers handed over: they cannot tell */
+};
+
+/* ---- slices in the making ---- */
+
+struct net_slice {
+	struct trace_event event;
+	struct trace_arg args[TRACE_MAX_ARGS];
+};
+
+struct trace_arg *net_arg(struct net_slice *s, const char *name, enum trace_arg_type type);
+void net_arg_uint(struct net_slice *s, const char *name, uint64_t v);
+void net_arg_true(struct net_slice *s, const char *name);
+void net_arg_string(struct net_slice *s, const char *name, const char *v); /* not if empty */
+
+/* Slices within one: in order, none overlaps another, each has a length. */
+#define NET_MAX_PHASES 8
+struct net_phases {
+	uint64_t cursor_ns;
+	size_t n;
+	struct net_phase {
+		const char *name;
+		uint64_t begin_ns, end_ns;
+		uint64_t flow_id;
+	} list[NET_MAX_PHASES];
+};
+/* NULL: it would have no length, or there is no room. */
+struct net_phase *net_phase(struct net_phases *p, const char *name, uint64_t begin_ns,
+			    uint64_t end_ns);
+/* The same, but with a length in any case. */
+struct net_phase *net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns,
+				   uint64_t end_ns);
+/* Writes them and the slice around them, which must hold them. */
+int net_slice_write(struct net_encoder *enc, struct net_slice *s, struct net_phases *p,
+		    const char *phase_category, uint64_t end_ns, unsigned n_events);
+
+static inline void net_note_error(struct net_encoder *enc, int r)
+{
+	if (r < 0 && enc->error == 0)
+		enc->error = r;
+}
+
+/* ---- net_conns.c ---- */
+
+/* The connection of a record; NULL: it has none (its event is skipped), or no memory. */
+struct net_conn *net_conn_of(struct net_encoder *enc, const struct net_sock *sock,
+			     const struct event_hdr *hdr, bool is_event, bool *ret_new);
+struct net_conn *net_conn_find(struct net_encoder *enc, uint64_t cookie); /* or NULL */
+/* Bytes have gone in or out. */
+void net_conn_io(struct net_conn *c, const struct net_io_event *ev, bool is_new);
+struct net_conn *net_ghost_new(struct net_encoder *enc, const struct net_sock *sock,
+			       const struct event_hdr *hdr);
+void net_conn_tcp(struct net_conn *c, const struct net_tcp_event *ev, bool is_new);
+void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool is_new);
+/* Writes what is left of it, and forgets it. `flag`: why, as http1_end() has it. */
+void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag);
+void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final);
+void net_conns_free(struct net_encoder *enc);
+
+/* ---- net_layers.c ---- */
+
+/* What a record of bytes has, of either kind. */
+struct net_record {
+	const struct event_hdr *hdr;
+	uint64_t off;
+	uint32_t len;
+	uint8_t flags, protocol, n_runs;
+	const uint8_t *data;
+};
+void net_layer_take(struct net_layer *l, const struct net_record *rec);
+void net_layer_io(struct net_conn *c, const struct net_io_event *ev);
+/* What is open is handed over; then the parsers are gone. */
+void net_layer_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
+void net_layer_free(struct net_encoder *enc, struct net_layer *l);
+void net_layer_expire(struct net_layer *l, uint64_t now_ns);
+
+/* ---- net_streams.c ---- */
+
+void net_stream_plain(struct net_encoder *enc, const struct net_plain_event *ev);
+/* Takes NULL. */
+void net_stream_end(struct net_encoder *enc, struct net_stream *s, uint64_t time_ns, uint32_t flag);
+void net_stream_free(struct net_encoder *enc, struct net_stream *s);
+
+/* ---- net_tracks.c ---- */
+
+#define NET_ORIGIN_LEN 256
+
+struct net_process *net_process(struct net_encoder *enc, uint32_t tgid);
+/* What a connection is to be found under. `host`: better than what it knows itself, or NULL. */
+void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN]);
+/* The best name of the other end; NULL: its address. `*ret_from`: "dns", "sni", "host". */
+const char *net_conn_name(const struct net_conn *c, const char **ret_from);
+
+enum net_lane_kind { NET_LANE_REQUESTS, NET_LANE_CONNECTIONS };
+/* A track with room from begin to end. 0 with `*ret_error` 0: there is none, or nobody's process.
+ */
+uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
+		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error);
+/* `name`, or what stands for it when there are too many: bounded. */
+const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter);
+void net_tracks_free(struct net_encoder *enc);
+
+/* ---- net_slices.c, net_requests.c ---- */
+
+int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished);
+int net_request_write(struct net_layer *l, const struct exchange *e);
+
+/* ---- net_threads.c ---- */
+
+int net_threads_new(struct net_encoder *enc);
+void net_threads_free(struct net_encoder *enc);
+int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev);
+/* The bytes that a mark is about have come. */
+void net_mark_io(struct net_conn *c, const struct net_io_event *ev);
+void net_marks_free(struct net_conn *c);
+
+struct net_thread_point {
+	const char *name;
+	uint64_t time_ns;
+	uint32_t tgid, tid;
+	bool sent;
+	uint64_t flow_id;
+};
+/* Now, or with its stack when that has names. `slack_ns`: how much older its mark may be. */
+int net_thread_write(struct net_conn *c, const struct net_thread_point *p, uint64_t slack_ns);
+
+/* ---- net_dns.c ---- */
+
+int net_dns_new(struct net_encoder *enc);
+void net_dns_free(struct net_encoder *enc);
+int net_dns_write(struct net_conn *c, const struct dns_query *q);
+int net_lookup_write(struct net_encoder *enc, const struct net_lookup_event *ev);
+/* The query that has led here, if there is one: kept as `c->led`. */
+void net_dns_led(struct net_conn *c);
+
+/* ---- net_counters.c ---- */
+
+int net_count(struct net_encoder *enc, uint32_t tgid, uint64_t time_ns, uint64_t sent,
+	      uint64_t received);
+int net_counters_flush(struct net_encoder *enc, uint64_t now_ns);
+
+#endif

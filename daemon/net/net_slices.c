@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_slices.c - slices with phases in them; connections as such slices. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cgroup.h"
+#include "collect/syscalls_names.h"
+#include "net_encode_impl.h"
+
+/* ---- arguments ---- */
+
+struct trace_arg *net_arg(struct net_slice *s, const char *name, enum trace_arg_type type)
+{
+	struct trace_arg *arg =
+		&s->args[s->event.n_args < TRACE_MAX_ARGS ? s->event.n_args++ : TRACE_MAX_ARGS - 1];
+
+	arg->name = name;
+	arg->type = type;
+	s->event.args = s->args;
+	return arg;
+}
+
+void net_arg_uint(struct net_slice *s, const char *name, uint64_t v)
+{
+	net_arg(s, name, ARG_UINT)->u = v;
+}
+
+void net_arg_true(struct net_slice *s, const char *name)
+{
+	net_arg(s, name, ARG_BOOL)->u = 1;
+}
+
+void net_arg_string(struct net_slice *s, const char *name, const char *v)
+{
+	if (v && v[0])
+		net_arg(s, name, ARG_STRING)->s = v;
+}
+
+/* ---- phases ---- */
+
+struct net_phase *net_phase(struct net_phases *p, const char *name, uint64_t begin_ns,
+			    uint64_t end_ns)
+{
+	struct net_phase *phase;
+
+	if (begin_ns < p->cursor_ns)
+		begin_ns = p->cursor_ns;
+	if (begin_ns >= end_ns || p->n == NET_MAX_PHASES)
+		return NULL;
+	phase = &p->list[p->n++];
+	*phase = (struct net_phase){ name, begin_ns, end_ns, 0 };
+	p->cursor_ns = end_ns;
+	return phase;
+}
+
+struct net_phase *net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns,
+				   uint64_t end_ns)
+{
+	if (begin_ns < p->cursor_ns)
+		begin_ns = p->cursor_ns;
+	return net_phase(p, name, begin_ns, end_ns > begin_ns ? end_ns : begin_ns + 1);
+}
+
+/*
+ * The inner ones first: slices are written in the order of their ends. One that would
+ * begin with the slice around it begins a moment later, so that a viewer sees it within.
+ */
+int net_slice_write(struct net_encoder *enc, struct net_slice *s, struct net_phases *p,
+		    const char *phase_category, uint64_t end_ns, unsigned n_events)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n; i++) {
+		const struct net_phase *phase = &p->list[i];
+		struct trace_event ev = {
+			.track = s->event.track,
+			.time_ns = phase->begin_ns,
+			.name = phase->name,
+			.category = phase_category,
+			.flow_id = phase->flow_id,
+		};
+
+		if (ev.time_ns <= s->event.time_ns)
+			ev.time_ns = s->event.time_ns + 1;
+		if (ev.time_ns <= phase->end_ns && phase->end_ns <= end_ns)
+			r = trace_slice(enc->env.writer, &ev, phase->end_ns, 0);
+	}
+	return r < 0 ? r : trace_slice(enc->env.writer, &s->event, end_ns, n_events);
+}
+
+/* ---- connections ---- */
+
+static void add_handshake(struct net_slice *s, const struct tls_handshake *h)
+{
+	const char *cipher = h->has_cipher ? tls_cipher_name(h->cipher) : NULL;
+
+	net_arg_string(s, "tls_version", tls_version_name(h->version));
+	net_arg_string(s, "tls_cipher", cipher);
+	net_arg_string(s, "sni", h->sni);
+	net_arg_string(s, "alpn", h->alpn);
+	net_arg_string(s, "alpn_offered", h->alpn_offered);
+	if (h->resumed)
+		net_arg_true(s, "tls_resumed");
+	if (h->alert >= 0)
+		net_arg_string(s, "tls_alert", tls_alert_name(h->alert));
+}
+
+/* Texts of a slice's arguments. */
+struct texts {
+	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN], container[CGROUP_NAME_LEN];
+};
+
+static const char *role_name(enum net_role role)
+{
+	return role == NET_ROLE_SERVER ? "server" : role == NET_ROLE_CLIENT ? "client" : NULL;
+}
+
+static void describe(const struct net_conn *c, struct net_slice *s, struct texts *t,
+		     bool unfinished)
+{
+	const char *from;
+
+	net_arg_string(s, "side", role_name(c->sock.role));
+	if (net_peer_text(&c->sock, t->remote))
+		net_arg_string(s, "remote", t->remote);
+	if (net_local_text(&c->sock, t->local))
+		net_arg_string(s, "local", t->local);
+	net_arg_uint(s, "connection", c->sock.cookie);
+	net_arg_uint(s, "netns", c->sock.netns);
+	if (cgroup_container(c->cgroup_id, t->container))
+		net_arg_string(s, "container", t->container);
+	if (!(c->flags & CONN_FAILED)) {
+		net_arg_uint(s, "bytes_sent", c->sent - c->base_sent);
+		net_arg_uint(s, "bytes_received", c->received - c->base_received);
+	}
+	if (c->retransmits > c->base_retransmits)
+		net_arg_uint(s, "retransmits", c->retransmits - c->base_retransmits);
+	if (c->rtt_us)
+		net_arg_uint(s, "rtt_us", c->rtt_us);
+	if (c->cwnd)
+		net_arg_uint(s, "cwnd", c->cwnd);
+	if (c->error)
+		net_arg_string(s, "error", call_error(-(int64_t)c->error));
+	else if (c->flags & CONN_RESET_RECEIVED)
+		net_arg_string(s, "error", "reset by peer");
+	else if (c->flags & CONN_RESET_SENT)
+		net_arg_string(s, "error", "reset");
+	if (c->handshake)
+		add_handshake(s, c->handshake);
+	if (c->sock.role != NET_ROLE_SERVER && net_conn_name(c, &from))
+		net_arg_string(s, "name_from", from);
+	if (c->flags & CONN_BEFORE)
+		net_arg_true(s, "before");
+	if (unfinished)
+		net_arg_true(s, "unfinished");
+}
+
+static void add_phases(const struct net_conn *c, struct net_phases *p, uint64_t end_ns)
+{
+	const struct tls_handshake *h = c->handshake;
+	uint64_t open_ns = c->established_ns;
+
+	if (c->sock.family == AF_UNIX || c->flags & CONN_FAILED)
+		return;
+	if (c->connect_ns)
+		net_phase(p, "connect", c->connect_ns, open_ns ? open_ns : end_ns);
+	if (h && h->begin_ns)
+		net_phase(p, "TLS", h->begin_ns, h->end_ns ? h->end_ns : end_ns);
+	if (open_ns || c->flags & CONN_BEFORE)
+		net_phase(p, "established", open_ns ? open_ns : c->begin_ns,
+			  c->closing_ns ? c->closing_ns : end_ns);
+	if (c->closing_ns)
+		net_phase(p, "closing", c->closing_ns, end_ns);
+}
+
+static int write_points(struct net_conn *c, uint64_t track, uint64_t begin_ns, uint64_t end_ns)
+{
+	static const char *const names[N_NET_TCP_KINDS] = {
+		[NET_TCP_RETRANSMIT] = "retransmit",
+		[NET_TCP_RESET_SENT] = "reset sent",
+		[NET_TCP_RESET_RECEIVED] = "reset received",
+		[NET_TCP_DROP] = "drop",
+	};
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < c->n_points; i++) {
+		const struct net_point *p = &c->points[i];
+		struct net_slice s = {
+			.event = {
+				.track = track,
+				.time_ns = p->time_ns,
+				.name = names[p->kind],
+				.category = "tcp",
+			},
+		};
+
+		if (s.event.time_ns <= begin_ns)
+			s.event.time_ns = begin_ns + 1;
+		if (s.event.time_ns > end_ns)
+			s.event.time_ns = end_ns;
+		net_arg_uint(&s, "connection", c->sock.cookie);
+		if (p->n > 1)
+			net_arg_uint(&s, "segments", p->n);
+		if (p->reason)
+			net_arg_uint(&s, "reason", p->reason);
+		r = trace_instant(c->enc->env.writer, &s.event, 0);
+	}
+	return r;
+}
+
+static void name_failed(const struct net_conn *c, char *ret, size_t size)
+{
+	const char *error = call_error(-(int64_t)c->error);
+
+	if (error)
+		snprintf(ret, size, "connect failed %s", error);
+	else if (c->flags & CONN_RESET_RECEIVED)
+		snprintf(ret, size, "connect failed ECONNREFUSED");
+	else
+		snprintf(ret, size, "connect given up");
+}
+
+int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
+{
+	struct net_encoder *enc = c->enc;
+	char origin[NET_ORIGIN_LEN], name[64] = "connection";
+	struct net_phases phases = { 0 };
+	struct net_slice s = {
+		.event = {
+			.name = name,
+			.category = net_sock_kind(&c->sock),
+			.time_ns = c->begin_ns,
+		},
+	};
+	struct texts texts;
+	int r;
+
+	if (end_ns <= c->begin_ns)
+		end_ns = c->begin_ns + 1;
+	net_origin_name(c, NULL, origin);
+	trace_writer_time(enc->env.writer, c->begin_ns);
+	s.event.track =
+		net_lane(enc, c->tgid, origin, NET_LANE_CONNECTIONS, c->begin_ns, end_ns, &r);
+	if (!s.event.track) {
+		trace_writer_skip(enc->env.writer, c->n_events);
+		c->n_events = 0;
+		return r;
+	}
+	if (c->flags & CONN_FAILED)
+		name_failed(c, name, sizeof(name));
+	describe(c, &s, &texts, unfinished);
+	phases.cursor_ns = c->begin_ns;
+	add_phases(c, &phases, end_ns);
+	r = write_points(c, s.event.track, c->begin_ns, end_ns);
+	if (r < 0)
+		return r;
+	r = net_slice_write(enc, &s, &phases, "tcp.phase", end_ns, c->n_events);
+	c->n_events = 0;
+	return r;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net_threads.c - where in the program a request was sent or received: instants on
+ * the track of the thread, with its stack where one was taken.
+ *
+ * A stack comes with the bytes, when nobody knows yet what they are; and whether the
+ * request is over before its stack has names, or the other way round, is open. So a mark
+ * keeps what comes first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "collect/stack_encode.h"
+#include "net_encode_impl.h"
+#include "process/process_table.h"
+
+#define MAX_MARKS_PER_CONN 16
+
+/* An instant that waits for its stack. */
+struct waiting {
+	struct waiting *next;
+	struct net_thread_point point;
+	uint64_t cookie;
+};
+
+struct net_mark {
+	struct net_mark *next;		 /* of its connection, an older one */
+	struct net_mark *before, *after; /* of all */
+	struct net_encoder *enc;
+	unsigned n_users; /* the connection, the stack encoder */
+	uint64_t off, time_ns;
+	uint32_t tid;
+	bool sent, has_come;	/* its bytes have: `time_ns` is theirs */
+	uint64_t callstack_iid; /* 0: it has no names yet */
+	unsigned generation;	/* of the writer, in which that holds */
+	struct waiting *waiting;
+};
+
+/* What the stack encoder keeps, and frees. */
+struct reference {
+	struct net_mark *mark;
+};
+
+static void mark_free(struct net_mark *m)
+{
+	while (m->waiting) {
+		struct waiting *next = m->waiting->next;
+
+		free(m->waiting);
+		m->waiting = next;
+	}
+	if (m->before)
+		m->before->after = m->after;
+	else
+		m->enc->marks = m->after;
+	if (m->after)
+		m->after->before = m->before;
+	m->enc->n_marks--;
+	free(m);
+}
+
+static void release(struct net_mark *m)
+{
+	if (--m->n_users == 0)
+		mark_free(m);
+}
+
+/* ---- instants ---- */
+
+static int write_point(struct net_encoder *enc, uint64_t cookie, const struct net_thread_point *p,
+		       uint64_t callstack_iid)
+{
+	const struct thread *thread = process_table_thread(enc->env.processes, p->tid);
+	struct net_slice s = {
+		.event = {
+			.name = p->name,
+			.category = "net",
+			.time_ns = p->time_ns,
+			.callstack_iid = callstack_iid,
+			.flow_id = p->flow_id,
+		},
+	};
+
+	trace_writer_time(enc->env.writer, p->time_ns);
+	s.event.track =
+		trace_thread_track(enc->env.writer, p->tgid, p->tid, thread ? thread->start_ns : 0);
+	if (!s.event.track)
+		return -ENOMEM;
+	if (cookie)
+		net_arg_uint(&s, "connection", cookie);
+	return trace_instant(enc->env.writer, &s.event, 0);
+}
+
+/* The stack_done_fn: all that has waited for it is written. */
+static int stack_done(void *ctx, void *what, uint64_t callstack_iid)
+{
+	struct net_encoder *enc = ctx;
+	struct net_mark *m = ((struct reference *)what)->mark;
+	int r = 0;
+
+	m->callstack_iid = callstack_iid;
+	m->generation = trace_writer_generation(enc->env.writer);
+	for (struct waiting *w = m->waiting; r == 0 && w; w = w->next)
+		r = write_point(enc, w->cookie, &w->point, callstack_iid);
+	release(m);
+	return r;
+}
+
+static struct net_mark *find_mark(const struct net_conn *c, const struct net_thread_point *p,
+				  uint64_t slack_ns)
+{
+	for (struct net_mark *m = c->marks; m; m = m->next)
+		if (m->has_come && m->sent == p->sent && m->tid == p->tid &&
+		    m->time_ns <= p->time_ns && m->time_ns + slack_ns >= p->time_ns)
+			return m;
+	return NULL;
+}
+
+int net_thread_write(struct net_conn *c, const struct net_thread_point *p, uint64_t slack_ns)
+{
+	struct net_mark *m = find_mark(c, p, slack_ns);
+	struct net_encoder *enc = c->enc;
+	struct waiting *w;
+
+	if (!m)
+		return write_point(enc, c->sock.cookie, p, 0);
+	if (m->callstack_iid) {
+		bool holds = m->generation == trace_writer_generation(enc->env.writer);
+
+		return write_point(enc, c->sock.cookie, p, holds ? m->callstack_iid : 0);
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	*w = (struct waiting){ .next = m->waiting, .point = *p, .cookie = c->sock.cookie };
+	m->waiting = w;
+	return 0;
+}
+
+/* ---- marks ---- */
+
+static void drop_old(struct net_conn *c)
+{
+	struct net_mark **at = &c->marks;
+
+	for (unsigned n = 0; *at && n < MAX_MARKS_PER_CONN; n++)
+		at = &(*at)->next;
+	while (*at) {
+		struct net_mark *m = *at;
+
+		*at = m->next;
+		release(m);
+	}
+}
+
+int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev)
+{
+	struct net_encoder *enc = c->enc;
+	struct stack_sample s = {
+		.time_ns = ev->hdr.time_ns,
+		.tgid = ev->hdr.tgid,
+		.tid = ev->hdr.tid,
+		.cpu = ev->hdr.cpu,
+	};
+	struct reference *ref;
+	struct net_mark *m;
+
+	if (enc->n_marks >= NET_MAX_MARKS) {
+		enc->over[NET_BOUND_MARKS]++;
+		return 0;
+	}
+	ref = malloc(sizeof(*ref));
+	m = calloc(1, sizeof(*m));
+	if (!ref || !m) {
+		free(ref);
+		free(m);
+		return -ENOMEM;
+	}
+	*m = (struct net_mark){
+		.next = c->marks,
+		.after = enc->marks,
+		.enc = enc,
+		.n_users = 2,
+		.off = ev->off,
+		.tid = ev->hdr.tid,
+		.sent = ev->sent,
+	};
+	if (enc->marks)
+		enc->marks->before = m;
+	c->marks = enc->marks = m;
+	enc->n_marks++;
+	drop_old(c);
+	ref->mark = m;
+	s.what = ref;
+	stack_sample_user(&s, &ev->user);
+	return stack_encoder_add(enc->stacks, &s);
+}
+
+void net_mark_io(struct net_conn *c, const struct net_io_event *ev)
+{
+	struct net_mark *m = c->marks;
+
+	if (!m || m->has_come || m->tid != ev->hdr.tid || m->off != ev->off ||
+	    m->sent != (ev->flags & NET_SENT))
+		return;
+	m->time_ns = ev->hdr.time_ns;
+	m->has_come = true;
+}
+
+void net_marks_free(struct net_conn *c)
+{
+	while (c->marks) {
+		struct net_mark *m = c->marks;
+
+		c->marks = m->next;
+		release(m);
+	}
+}
+
+int net_threads_new(struct net_encoder *enc)
+{
+	struct stack_source source = { .seq = SEQ_EVENTS, .done = stack_done, .done_ctx = enc };
+
+	return stack_encoder_new(&enc->env, &source, &enc->stacks);
+}
+
+/* Connections are gone; what waits for a stack goes with it. */
+void net_threads_free(struct net_encoder *enc)
+{
+	stack_encoder_free(enc->stacks);
+	while (enc->marks)
+		mark_free(enc->marks);
+}

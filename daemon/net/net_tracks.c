@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_tracks.c - processes, their "Connections", origins and lanes. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net_encode_impl.h"
+#include "process/process_table.h"
+
+#define MAX_PROCESSES 32768
+
+#define CONNECTIONS_HELP \
+	"What this process says over the network: per other end, or port that it serves."
+
+/* ---- processes ---- */
+
+static void forget_processes(struct net_encoder *enc)
+{
+	size_t pos = 0;
+	void *p;
+
+	while (hash_next(enc->processes, &pos, NULL, NULL, &p))
+		free(p);
+	hash_clear(enc->processes);
+}
+
+/* Of a pid used again it is the one that lives now. NULL: no memory, or nobody's. */
+struct net_process *net_process(struct net_encoder *enc, uint32_t tgid)
+{
+	const struct process *known = process_table_get(enc->env.processes, tgid);
+	struct net_process *p = hash_get_u64(enc->processes, tgid);
+	uint64_t start_ns = known ? known->start_ns : 0;
+
+	if (tgid == 0)
+		return NULL;
+	if (!p) {
+		if (hash_count(enc->processes) >= MAX_PROCESSES)
+			forget_processes(enc);
+		p = calloc(1, sizeof(*p));
+		if (!p || hash_set_u64(enc->processes, tgid, p) < 0) {
+			free(p);
+			return NULL;
+		}
+		*p = (struct net_process){ .tgid = tgid, .start_ns = start_ns };
+	}
+	if (start_ns && p->start_ns != start_ns)
+		*p = (struct net_process){ .tgid = tgid, .start_ns = start_ns };
+	if (!p->track)
+		p->track = trace_process_track(enc->env.writer, tgid, p->start_ns);
+	return p->track ? p : NULL;
+}
+
+static uint64_t connections_track(struct net_encoder *enc, struct net_process *p)
+{
+	struct trace_track track = {
+		.name = "Connections",
+		.parent = p->track,
+		.description = CONNECTIONS_HELP,
+	};
+
+	if (!p->connections)
+		p->connections = trace_track(enc->env.writer, &track);
+	return p->connections;
+}
+
+/* ---- origins ---- */
+
+const char *net_conn_name(const struct net_conn *c, const char **ret_from)
+{
+	*ret_from = NULL;
+	if (c->host) {
+		*ret_from = "host";
+		return c->host;
+	}
+	if (c->handshake && c->handshake->sni[0]) {
+		*ret_from = "sni";
+		return c->handshake->sni;
+	}
+	if (c->led) {
+		*ret_from = "dns";
+		return c->led->name;
+	}
+	return NULL;
+}
+
+void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN])
+{
+	const struct net_sock *s = &c->sock;
+	char address[NET_ADDRESS_LEN];
+	const char *from;
+
+	if (s->family == AF_UNIX) {
+		bool has_name = s->role == NET_ROLE_SERVER ? net_local_text(s, address)
+							   : net_peer_text(s, address);
+
+		snprintf(ret, NET_ORIGIN_LEN, "unix %s", has_name ? address : "(no name)");
+		return;
+	}
+	if (net_is_inet(s) && s->role == NET_ROLE_SERVER) {
+		snprintf(ret, NET_ORIGIN_LEN, "serves :%u", s->inet.local_port);
+		return;
+	}
+	if (!host || !host[0])
+		host = net_conn_name(c, &from);
+	if (host && net_is_inet(s) && s->inet.peer_port)
+		snprintf(ret, NET_ORIGIN_LEN, "%s:%u", host, s->inet.peer_port);
+	else if (host)
+		snprintf(ret, NET_ORIGIN_LEN, "%s", host);
+	else
+		snprintf(ret, NET_ORIGIN_LEN, "%s",
+			 net_peer_text(s, address) ? address : "(address not known)");
+}
+
+/* NULL: no memory. */
+static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
+				    const char *name)
+{
+	struct {
+		uint64_t process;
+		char name[NET_ORIGIN_LEN];
+	} key = { .process = p->track };
+	struct trace_track track = { .name = name, .parent = connections_track(enc, p) };
+	size_t len = sizeof(key.process) + strlen(name);
+	struct net_origin *o;
+
+	memcpy(key.name, name, strlen(name));
+	o = hash_get(enc->origins, &key, len);
+	if (o)
+		return o;
+	if (hash_count(enc->origins) >= NET_MAX_ORIGINS && strcmp(name, "others") != 0) {
+		enc->over[NET_BOUND_ORIGINS]++;
+		return origin_of(enc, p, "others");
+	}
+	o = track.parent ? calloc(1, sizeof(*o)) : NULL;
+	if (!o)
+		return NULL;
+	o->track = trace_track(enc->env.writer, &track);
+	if (!o->track || hash_set(enc->origins, &key, len, o) < 0) {
+		free(o);
+		return NULL;
+	}
+	return o;
+}
+
+uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
+		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error)
+{
+	struct net_process *p = net_process(enc, tgid);
+	struct net_origin *o = p ? origin_of(enc, p, origin) : NULL;
+	bool requests = kind == NET_LANE_REQUESTS;
+	struct trace_track track = { .name = requests ? "requests" : "connections" };
+	struct net_lanes *lanes;
+	int lane;
+
+	*ret_error = tgid && !o ? -ENOMEM : 0;
+	if (!o)
+		return 0;
+	lanes = requests ? &o->requests : &o->connections;
+	lane = net_lanes_take(lanes, begin_ns, end_ns);
+	if (lane == -ENOSPC) {
+		enc->over[NET_BOUND_LANES]++;
+		return 0;
+	}
+	if (lane >= 0 && !lanes->tracks[lane]) {
+		track.parent = o->track;
+		track.key = (uint64_t)lane;
+		lanes->tracks[lane] = trace_track(enc->env.writer, &track);
+	}
+	if (lane < 0 || !lanes->tracks[lane]) {
+		*ret_error = -ENOMEM;
+		return 0;
+	}
+	return lanes->tracks[lane];
+}
+
+/* ---- names ---- */
+
+const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter)
+{
+	size_t len = strlen(name);
+
+	if (hash_get(enc->names, name, len))
+		return name;
+	if (hash_count(enc->names) >= NET_MAX_NAMES)
+		return shorter;
+	return hash_set(enc->names, name, len, enc) < 0 ? shorter : name;
+}
+
+void net_tracks_free(struct net_encoder *enc)
+{
+	size_t pos = 0;
+	void *o;
+
+	if (enc->processes)
+		forget_processes(enc);
+	while (enc->origins && hash_next(enc->origins, &pos, NULL, NULL, &o)) {
+		net_lanes_done(&((struct net_origin *)o)->requests);
+		net_lanes_done(&((struct net_origin *)o)->connections);
+		free(o);
+	}
+	hash_free(enc->processes);
+	hash_free(enc->origins);
+	hash_free(enc->names);
+}
