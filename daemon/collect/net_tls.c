@@ -24,6 +24,7 @@
 #include "hash.h"
 #include "lib_probes.h"
 #include "log.h"
+#include "net/tls_files.h"
 #include "net/tls_libraries.h"
 #include "net/tls_wishes.h"
 #include "process/mappings.h"
@@ -40,7 +41,6 @@
 /* A session waits so long for where the functions are; a question leads to another one. */
 #define ANSWER_NS (100 * NS_PER_MS)
 #define MAX_WAITS 4
-#define MAX_FILES 4096
 #define MAX_SEEN  65536
 /* A probe that costs less is nothing to ask for by name. */
 #define CHEAP_NS 5000
@@ -48,114 +48,34 @@
 /* Which processes a file is probed in. */
 enum where { IN_ALL, BY_NAME, IN_SOME, N_WHERE };
 
-struct file {
-	struct module *module; /* held */
-	struct net_tls *tls;   /* NULL: an answer is missing, and nobody waits for it */
-	enum tls_library library;
-	bool is_asked, may_be_probed;
-};
-
 struct net_tls {
 	struct collector_env env;
 	struct bpf_object *net;
 	struct net_tls_bpf *skel; /* NULL: nobody has asked */
 	struct lib_probes *probes[N_WHERE];
 	struct tls_wishes wishes;
-	struct hash *files; /* by the module's id */
-	struct hash *seen;  /* mappings that were looked through, by their version */
+	struct tls_files *files;
+	struct hash *seen; /* mappings that were looked through, by their version */
 	uint64_t updated_ns, probe_ns;
 	uint32_t globs_version;
-	unsigned n_asked;
-	bool go_told;
+	uint64_t n_answers; /* that `seen` is after */
 };
 
 /* ---- files ---- */
-
-/* The symbolizer_functions_fn. */
-static void on_marks(void *ctx, const uint64_t *offsets, size_t n)
-{
-	struct file *file = ctx;
-	struct net_tls *t = file->tls;
-	size_t n_marks, n_go;
-
-	file->is_asked = false;
-	if (!t) {
-		module_release(file->module);
-		free(file);
-		return;
-	}
-	t->n_asked--;
-	(void)tls_file_marks(&n_marks, &n_go);
-	for (size_t i = n_go; offsets && i < n; i++)
-		file->may_be_probed |= offsets[i] != 0;
-	for (size_t i = 0; file->may_be_probed && i < n_go; i++) {
-		if (!offsets[i])
-			continue;
-		file->may_be_probed = false;
-		if (!t->go_told)
-			log_warn(
-				"net: a program made by Go is not probed: it would not survive it");
-		t->go_told = true;
-	}
-	hash_clear(t->seen); /* all are looked through again */
-}
-
-/* NULL: there are too many, or there is no memory. */
-static struct file *file_of(struct net_tls *t, struct module *module, enum tls_library library)
-{
-	struct file *file = hash_get_u64(t->files, module->id);
-	const char *const *marks;
-	size_t n_marks, n_go;
-
-	if (file || hash_count(t->files) >= MAX_FILES)
-		return file;
-	file = calloc(1, sizeof(*file));
-	if (!file)
-		return NULL;
-	*file = (struct file){ .module = module, .tls = t, .library = library, .is_asked = true };
-	if (hash_set_u64(t->files, module->id, file) < 0) {
-		free(file);
-		return NULL;
-	}
-	module_hold(module);
-	t->n_asked++;
-	marks = tls_file_marks(&n_marks, &n_go);
-	symbolizer_ask_functions(t->env.symbolizer, module, marks, n_marks, on_marks, file);
-	return file;
-}
 
 static void probe(struct net_tls *t, struct module *module, enum tls_library library,
 		  enum where where, const struct process *process)
 {
 	const struct lib_function *functions;
-	struct file *file;
 	size_t n;
 
-	file = module_is_file(module) ? file_of(t, module, library) : NULL;
-	if (!file || !file->may_be_probed)
+	if (!tls_files_may_probe(t->files, module))
 		return;
-	functions = tls_library_functions(file->library, where == BY_NAME, &n);
+	functions = tls_library_functions(library, where == BY_NAME, &n);
 	if (where == IN_SOME)
 		lib_probes_in_process(t->probes[where], process, module, functions, n);
 	else
 		lib_probes_in_all(t->probes[where], module, functions, n);
-}
-
-static void free_files(struct net_tls *t)
-{
-	struct file *file;
-	size_t pos = 0;
-	void *value;
-
-	while (t->files && hash_next(t->files, &pos, NULL, NULL, &value)) {
-		file = value;
-		file->tls = NULL;
-		if (file->is_asked)
-			continue; /* freed with the answer */
-		module_release(file->module);
-		free(file);
-	}
-	hash_free(t->files);
 }
 
 static bool is_cheap(const struct net_tls *t)
@@ -188,14 +108,19 @@ static bool is_news(struct net_tls *t, const struct mappings *maps)
 	return true;
 }
 
+/* Of a file that was asked for by its path: it may be called anything. */
+static enum tls_library as_named(enum tls_library library)
+{
+	return library == TLS_NONE ? TLS_ANY : library;
+}
+
 static void look_at_module(struct net_tls *t, const struct process *process, struct module *module,
 			   bool is_program, bool by_pid, bool by_comm)
 {
 	enum tls_library library = tls_library_of(module->path);
 
 	if (tls_wishes_lib(&t->wishes, module->path))
-		probe(t, module, library == TLS_NONE || library == TLS_LIBC ? TLS_ANY : library,
-		      IN_ALL, NULL);
+		probe(t, module, as_named(library), IN_ALL, NULL);
 	else if (library == TLS_LIBC && is_cheap(t))
 		probe(t, module, library, IN_ALL, NULL);
 	if (library == TLS_NONE && is_program)
@@ -255,8 +180,7 @@ static void probe_named(struct net_tls *t, const char *path)
 
 	fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
 	if (fd >= 0 && symbolizer_module(t->env.symbolizer, fd, path, &module) == 0)
-		probe(t, module, library == TLS_NONE || library == TLS_LIBC ? TLS_ANY : library,
-		      IN_ALL, NULL);
+		probe(t, module, as_named(library), IN_ALL, NULL);
 }
 
 static void look_at_system(struct net_tls *t)
@@ -270,17 +194,24 @@ static void look_at_system(struct net_tls *t)
 			probe_named(t, s->text);
 }
 
-static void look_at_processes(struct net_tls *t)
+static void look(struct net_tls *t)
 {
+	uint64_t n_answers = tls_files_answers(t->files);
+
 	t->updated_ns = boot_ns();
 	lib_probes_keep(t->probes[IN_SOME], is_still_wanted, t);
+	if (n_answers != t->n_answers || hash_count(t->seen) == 0) {
+		hash_clear(t->seen);
+		look_at_system(t);
+	}
+	t->n_answers = n_answers;
 	(void)process_table_each(t->env.processes, look_at, t);
 }
 
 void net_tls_update(struct net_tls *t)
 {
 	if (t->skel && tls_wishes_count(&t->wishes) && boot_ns() >= t->updated_ns + UPDATE_NS)
-		look_at_processes(t);
+		look(t);
 }
 
 /* ---- the kernel's half ---- */
@@ -355,9 +286,9 @@ int net_tls_new(const struct collector_env *env, struct bpf_object *net, struct 
 		return -ENOMEM;
 	t->env = *env;
 	t->net = net;
-	r = hash_new(&t->files);
+	r = hash_new(&t->seen);
 	if (r == 0)
-		r = hash_new(&t->seen);
+		r = tls_files_new(env->symbolizer, &t->files);
 	if (r < 0) {
 		net_tls_free(t);
 		return r;
@@ -376,7 +307,7 @@ void net_tls_free(struct net_tls *t)
 	if (!t)
 		return;
 	unload(t);
-	free_files(t);
+	tls_files_free(t->files);
 	hash_free(t->seen);
 	for (unsigned i = 0; i < EVENT_MAX_STREAMS; i++)
 		(void)tls_wishes_clear(&t->wishes, i);
@@ -441,17 +372,15 @@ static int set_globs(struct net_tls *t)
 static void put_probes(struct net_tls *t)
 {
 	hash_clear(t->seen);
-	look_at_system(t);
-	look_at_processes(t);
+	look(t);
 	for (int i = 0; i < MAX_WAITS; i++) {
-		bool pending = t->n_asked > 0;
+		bool pending = tls_files_pending(t->files);
 
 		for (size_t k = 0; k < N_WHERE; k++)
 			pending |= lib_probes_pending(t->probes[k]);
 		if (!pending || !symbolizer_wait(t->env.symbolizer, ANSWER_NS))
 			return;
-		look_at_system(t);
-		look_at_processes(t);
+		look(t);
 	}
 }
 
