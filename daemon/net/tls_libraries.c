@@ -128,22 +128,17 @@ int tls_selector_parse(const char *s, struct tls_selector *ret)
 	}
 	if (strncmp(s, "lib:", 4) == 0) {
 		*ret = (struct tls_selector){ .kind = TLS_BY_LIB, .text = s + 4 };
-		return s[4] ? 0 : -EINVAL;
+		return s[4] == '/' && s[5] ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
 
 bool tls_selector_is_lib(const char *wanted, const char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path), tail = sizeof(deleted) - 1, wanted_len = strlen(wanted);
+	size_t len = strlen(wanted);
 
-	if (len >= tail && strcmp(path + len - tail, deleted) == 0)
-		len -= tail;
-	if (len < wanted_len || memcmp(path + len - wanted_len, wanted, wanted_len) != 0)
-		return false;
-	/* A name alone is meant wherever it is. */
-	return len == wanted_len || (!strchr(wanted, '/') && path[len - wanted_len - 1] == '/');
+	return strncmp(path, wanted, len) == 0 &&
+	       (path[len] == '\0' || strcmp(path + len, " (deleted)") == 0);
 }
 
 /* The length of the part of a glob at `s` that stands for one byte; 0: it does not end. */
