@@ -92,12 +92,12 @@ enum tls_library tls_library_of(const char *path)
 	} names[] = {
 		{ "libssl.so", TLS_OPENSSL },	{ "libssl-", TLS_OPENSSL },
 		{ "libgnutls.so", TLS_GNUTLS }, { "libgnutls-", TLS_GNUTLS },
-		{ "libnspr4.so", TLS_NSPR },	{ "libc.so", TLS_LIBC },
+		{ "libnspr4.so", TLS_NSPR },	{ "libc.so.", TLS_LIBC },
 		{ "libc-2.", TLS_LIBC },	{ "ld-musl-", TLS_LIBC },
 	};
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; strstr(name, ".so") && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i].prefix, strlen(names[i].prefix)) == 0)
 			return names[i].library;
 	return TLS_NONE;
