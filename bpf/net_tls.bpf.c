@@ -29,15 +29,6 @@ struct {
 	__type(value, struct net_tls_globs);
 } globs SEC(".maps");
 
-#define N_ROOMS 2
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, N_ROOMS);
-	__type(key, __u32);
-	__type(value, struct plain_room);
-} rooms SEC(".maps");
-
 /* Names of hosts that threads are looking up. */
 struct lookup {
 	__u64 sp;
@@ -108,69 +99,86 @@ static __always_inline struct tls_thread *wanted_thread(struct task_struct *task
 
 /* ---- records ---- */
 
-static __always_inline struct plain_room *room_take(void)
+_Static_assert(sizeof(struct net_plain_event) == sizeof(struct net_io_event) &&
+		       NET_PLAIN_HEAD == NET_IO_HEAD,
+	       "one room is for both");
+
+static __always_inline void fill(struct net_plain_event *ev, struct task_struct *task,
+				 const struct stream_key *key, struct tls_stream *s, __u32 dir,
+				 __u32 len)
 {
-#pragma clang loop unroll(full)
-	for (__u32 i = 0; i < N_ROOMS; i++) {
-		__u32 k = i;
-		struct plain_room *room = bpf_map_lookup_elem(&rooms, &k);
-
-		if (room && __sync_val_compare_and_swap(&room->busy, 0, 1) == 0)
-			return room;
-	}
-	return 0;
-}
-
-static __always_inline void fill(struct plain_room *room, struct task_struct *task,
-				 struct tls_stream *s, __u32 dir, __u64 handle)
-{
-	struct net_plain_event *ev = &room->ev;
-
-	ev->sock = s->sock;
+	ev->hdr.cgroup_id = task_cgroup_id(task);
+	ev->hdr.tgid = task->tgid;
+	ev->hdr.tid = task->pid;
+	__builtin_memcpy(&ev->sock, &s->sock, sizeof(ev->sock));
 	ev->off = s->off[dir & 1];
-	ev->len = room->len;
-	ev->flags = (dir ? NET_SENT : 0) | (room->cut ? NET_CUT : 0);
+	ev->len = len;
+	ev->flags = dir ? NET_SENT : 0;
 	ev->protocol = s->plain.protocol;
-	ev->n_runs = room->n_runs;
+	ev->n_runs = 0;
 	ev->link = s->link;
-	ev->stream = handle;
-	s->off[dir & 1] += room->len;
+	ev->stream = key->handle;
+	s->off[dir & 1] += len;
 }
 
-/* `len` bytes have been moved; 0: the other end has said that it is over. */
-static __always_inline void tell(struct task_struct *task, struct tls_stream *s, __u32 dir,
-				 __u64 handle, __u64 buf, __u32 len)
+/* Without payload. */
+static __always_inline void tell_bare(struct task_struct *task, const struct stream_key *key,
+				      struct tls_stream *s, __u32 dir, __u32 len, __u8 flags)
+{
+	struct net_plain_event *ev = event_reserve(NET_PLAIN, 0, NET_PLAIN_HEAD);
+
+	if (!ev)
+		return;
+	fill(ev, task, key, s, dir, len);
+	ev->flags |= flags;
+	event_submit(ev);
+}
+
+/* With the room's runs. */
+static __always_inline void tell_runs(struct net_room *room, struct task_struct *task,
+				      const struct stream_key *key, struct tls_stream *s, __u32 dir,
+				      __u32 len)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns(), seq = 0;
+	struct net_plain_event *ev = (struct net_plain_event *)&room->ev;
+	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
 	struct event_stream *counts = stream_next(0, &seq);
-	struct plain_room *room;
-	__u32 size = 0;
 
 	if (!counts)
 		return;
-	room = room_take();
-	if (!room) {
-		__sync_fetch_and_add(&counts->n_lost, 1);
-		s->off[dir & 1] += len;
+	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
+		n_runs = n = 0; /* cannot be: for the verifier */
+	at = n_runs * sizeof(struct net_run);
+	event_fill_at(&ev->hdr, now_ns, NET_PLAIN, 0, NET_PLAIN_HEAD + at + n, seq);
+	fill(ev, task, key, s, dir, len);
+	ev->n_runs = n_runs;
+	ev->flags |= room->cut ? NET_CUT : 0;
+	if (at)
+		bpf_probe_read_kernel(ev->data, at, room->runs);
+	asm volatile("" : "+r"(at), "+r"(n));
+	if (at <= NET_MAX_RUNS * sizeof(struct net_run) && n > 0 && n <= NET_MAX_PAYLOAD)
+		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
+	n += at + NET_PLAIN_HEAD;
+	if (n <= sizeof(*ev))
+		event_output(&ev->hdr, counts, n);
+}
+
+/* `len` bytes have been moved; 0: the other end has said that it is over. */
+static __always_inline void tell(struct task_struct *task, const struct stream_key *key,
+				 struct tls_stream *s, __u32 dir, __u64 buf, __u32 len)
+{
+	__u32 zero = 0;
+	struct net_room *room = len && buf ? bpf_map_lookup_elem(&net_rooms, &zero) : 0;
+
+	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0) {
+		pass_plain(&s->plain, dir, len);
+		tell_bare(task, key, s, dir, len, room ? NET_CUT : 0);
 		return;
 	}
-	room->buf = buf;
-	room->len = len;
-	room->pos = room->n_runs = room->n_bytes = room->cut = 0;
-	if (len && buf)
-		choose(room, &s->plain, dir);
-	if (room->n_runs)
-		size = copy_runs(room);
-	fill(room, task, s, dir, handle);
-	size = NET_PLAIN_HEAD + (size & 8191);
-	if (size <= sizeof(room->ev)) { /* for the verifier: it is */
-		event_fill_at(&room->ev.hdr, now_ns, NET_PLAIN, 0, size, seq);
-		room->ev.hdr.cgroup_id = task_cgroup_id(task);
-		room->ev.hdr.tgid = task->tgid;
-		room->ev.hdr.tid = task->pid;
-		event_output(&room->ev.hdr, counts, size);
-	}
+	room->n_bytes = room->n_runs = room->cut = 0;
+	walk_plain(room, &s->plain, dir, buf, len);
+	tell_runs(room, task, key, s, dir, len);
 	room->busy = 0;
 }
 
@@ -359,7 +367,7 @@ static __always_inline void over(struct task_struct *task, struct tls_thread *t,
 		s->again_buf = ret > 0 ? 0 : buf;
 	}
 	if (succeeded || (ret == 0 && (f->flags & NET_TLS_ENDS)))
-		tell(task, s, is_write, c->handle, buf, ret);
+		tell(task, &key, s, is_write, buf, ret);
 	if (succeeded && is_write && s->link == NET_LINK_NONE) {
 		t->waiting = key;
 		t->waits = 1;
@@ -423,13 +431,6 @@ SEC("uprobe")
 int on_return_of_all(struct pt_regs *ctx)
 {
 	return leave(ctx);
-}
-
-/* What a hit costs without what we do in it. */
-SEC("uprobe")
-int on_nothing(struct pt_regs *ctx)
-{
-	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -71,8 +71,9 @@ static void probe(struct gpu_api_source *g, struct module *module, const char *p
 }
 
 /* The system_library_wanted_fn. */
-static bool is_gpu_library(const char *name)
+static bool is_gpu_library(void *ctx, const char *name)
 {
+	(void)ctx;
 	return gpu_api_of_library(name) >= 0;
 }
 

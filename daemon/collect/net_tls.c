@@ -156,7 +156,30 @@ static int look_at(void *ctx, const struct process *process)
 	return 0;
 }
 
+/* The system_library_wanted_fn: they are probed before somebody maps them. */
+static bool is_wanted_library(void *ctx, const char *name)
+{
+	(void)ctx;
+	return tls_library_of(name) != TLS_NONE;
+}
+
+static bool is_wanted_program(void *ctx, const char *name)
+{
+	struct net_tls *t = ctx;
+
+	return tls_wishes_program(&t->wishes, name);
+}
+
 /* The system_library_fn. */
+static void on_program(void *ctx, int fd, const char *path)
+{
+	struct net_tls *t = ctx;
+	struct module *module;
+
+	if (symbolizer_module(t->env.symbolizer, fd, path, &module) == 0)
+		probe(t, module, TLS_ANY, BY_NAME, NULL);
+}
+
 static void on_library(void *ctx, int fd, const char *path)
 {
 	enum tls_library library = tls_library_of(path);
@@ -188,7 +211,9 @@ static void look_at_system(struct net_tls *t)
 	const struct tls_selector *s;
 
 	if (is_cheap(t) || tls_wishes_any(&t->wishes, TLS_BY_COMM))
-		system_libraries_find("/", tls_library_wanted, on_library, t);
+		system_libraries_find("/", is_wanted_library, on_library, t);
+	if (tls_wishes_any(&t->wishes, TLS_BY_COMM))
+		system_programs_find("/", is_wanted_program, on_program, t);
 	for (size_t i = 0; (s = tls_wishes_at(&t->wishes, i)); i++)
 		if (s->kind == TLS_BY_LIB)
 			probe_named(t, s->text);
@@ -267,6 +292,8 @@ static int load(struct net_tls *t)
 	memcpy((void *)t->skel->rodata->functions, specs, sizeof(specs));
 	uprobes_prepare(t->skel->progs.on_call_of_all);
 	uprobes_prepare(t->skel->progs.on_return_of_all);
+	/* Of what it shares with net.bpf.c in source. */
+	(void)bpf_map__set_autocreate(t->skel->maps.net_socks, false);
 	r = share(t);
 	if (r == 0)
 		r = net_tls_bpf__load(t->skel);

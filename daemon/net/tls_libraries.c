@@ -103,11 +103,6 @@ enum tls_library tls_library_of(const char *path)
 	return TLS_NONE;
 }
 
-bool tls_library_wanted(const char *name)
-{
-	return tls_library_of(name) != TLS_NONE;
-}
-
 /* ---- selectors ---- */
 
 int tls_selector_parse(const char *s, struct tls_selector *ret)

@@ -27,9 +27,6 @@ enum tls_library {
 
 /* By the name that a library has; directories before it do not matter. */
 enum tls_library tls_library_of(const char *path);
-/* Does the system have it, so that it is probed before somebody maps it? */
-bool tls_library_wanted(const char *name);
-
 /* `by_name`: with NET_TLS_BY_NAME in the cookies. They are there for good. */
 const struct lib_function *tls_library_functions(enum tls_library library, bool by_name,
 						 size_t *ret_n);

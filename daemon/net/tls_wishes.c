@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,19 @@ bool tls_wishes_comm(const struct tls_wishes *w, const char *comm)
 
 	for (size_t i = 0; (s = tls_wishes_at(w, i)); i++)
 		if (s->kind == TLS_BY_COMM && fnmatch(s->text, comm, 0) == 0)
+			return true;
+	return false;
+}
+
+bool tls_wishes_program(const struct tls_wishes *w, const char *name)
+{
+	char comm[EVENT_COMM_LEN];
+	const struct tls_selector *s;
+
+	snprintf(comm, sizeof(comm), "%s", name);
+	for (size_t i = 0; (s = tls_wishes_at(w, i)); i++)
+		if (s->kind == TLS_BY_COMM && !strchr("*?[", s->text[0]) &&
+		    fnmatch(s->text, comm, 0) == 0)
 			return true;
 	return false;
 }

@@ -32,6 +32,8 @@ bool tls_wishes_any(const struct tls_wishes *w, enum tls_selector_kind kind);
 /* Is it, or a process that it descends from, asked for by its number? */
 bool tls_wishes_pid(const struct tls_wishes *w, const struct process_table *pt, uint32_t tgid);
 bool tls_wishes_comm(const struct tls_wishes *w, const char *comm);
+/* May a program of this file name become such a process? No, when it could be any. */
+bool tls_wishes_program(const struct tls_wishes *w, const char *name);
 bool tls_wishes_lib(const struct tls_wishes *w, const char *path);
 
 /* For the kernel. -E2BIG: there are too many; the others are there. */

@@ -54,7 +54,7 @@ static void look_into(const struct search *s, const char *path)
 		return;
 	}
 	while ((entry = readdir(dir))) {
-		if (!s->wanted(entry->d_name))
+		if (!s->wanted(s->ctx, entry->d_name))
 			continue;
 		fd = openat(dir_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
@@ -105,6 +105,13 @@ static void look_at_conf(const struct search *s)
 	closedir(dir);
 }
 
+static void find(const char *root, const char *const *dirs, size_t n, struct search *s)
+{
+	s->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; s->root_fd >= 0 && i < n; i++)
+		look_into(s, dirs[i]);
+}
+
 void system_libraries_find(const char *root, system_library_wanted_fn *wanted,
 			   system_library_fn *fn, void *ctx)
 {
@@ -121,11 +128,21 @@ void system_libraries_find(const char *root, system_library_wanted_fn *wanted,
 	};
 	struct search s = { .wanted = wanted, .fn = fn, .ctx = ctx };
 
-	s.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	find(root, usual, sizeof(usual) / sizeof(usual[0]), &s);
 	if (s.root_fd < 0)
 		return;
-	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		look_into(&s, usual[i]);
 	look_at_conf(&s);
 	close(s.root_fd);
+}
+
+void system_programs_find(const char *root, system_library_wanted_fn *wanted, system_library_fn *fn,
+			  void *ctx)
+{
+	static const char *const usual[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+					     "/usr/bin",	"/sbin",	  "/bin" };
+	struct search s = { .wanted = wanted, .fn = fn, .ctx = ctx };
+
+	find(root, usual, sizeof(usual) / sizeof(usual[0]), &s);
+	if (s.root_fd >= 0)
+		close(s.root_fd);
 }

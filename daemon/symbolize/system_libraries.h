@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 /* By the name of the file. */
-typedef bool system_library_wanted_fn(const char *name);
+typedef bool system_library_wanted_fn(void *ctx, const char *name);
 
 /* `fd`, of a regular file, is taken over; `path` is for display. */
 typedef void system_library_fn(void *ctx, int fd, const char *path);
@@ -20,5 +20,9 @@ typedef void system_library_fn(void *ctx, int fd, const char *path);
  */
 void system_libraries_find(const char *root, system_library_wanted_fn *wanted,
 			   system_library_fn *fn, void *ctx);
+
+/* The same of programs, where they are looked for when one is called by its name. */
+void system_programs_find(const char *root, system_library_wanted_fn *wanted, system_library_fn *fn,
+			  void *ctx);
 
 #endif

@@ -238,8 +238,9 @@ static void make(const char *path, const char *content, mode_t mode)
 	ck_assert_int_eq(chmod(full, mode), 0);
 }
 
-static bool is_gpu_library(const char *name)
+static bool is_gpu_library(void *ctx, const char *name)
 {
+	(void)ctx;
 	return gpu_api_of_library(name) >= 0;
 }
 
@@ -269,6 +270,11 @@ START_TEST(the_systems_libraries_are_found)
 	found[0] = '\0';
 	system_libraries_find(root, is_gpu_library, take, NULL);
 	ck_assert_str_eq(found, "/usr/lib/libcuda.so.1 /opt/gpu/libvulkan.so.1 ");
+	make("/usr/bin", NULL, 0755);
+	make("/usr/bin/libcuda.so.1", "x", 0755);
+	found[0] = '\0';
+	system_programs_find(root, is_gpu_library, take, NULL);
+	ck_assert_str_eq(found, "/usr/bin/libcuda.so.1 ");
 	found[0] = '\0';
 	system_libraries_find("/nowhere", is_gpu_library, take, NULL);
 	ck_assert_str_eq(found, "");

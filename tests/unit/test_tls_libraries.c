@@ -145,6 +145,7 @@ START_TEST(wishes_come_and_go_with_sessions)
 	ck_assert_ptr_null(tls_wishes_at(&w, 3));
 	ck_assert(tls_wishes_comm(&w, "curl") && tls_wishes_comm(&w, "node"));
 	ck_assert(!tls_wishes_comm(&w, "nodejs"));
+	ck_assert(tls_wishes_program(&w, "curl") && !tls_wishes_program(&w, "wget"));
 	ck_assert(tls_wishes_lib(&w, "/x/libssl.so.3") && !tls_wishes_any(&w, TLS_BY_PID));
 	ck_assert_int_eq(tls_wishes_globs(&w, globs), 0);
 	ck_assert_uint_eq(globs->n, 2);
