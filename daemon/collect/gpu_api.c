@@ -23,12 +23,12 @@
 #include "gpu/gpu_api_lookups.h"
 #include "gpu/gpu_api_symbols.h"
 #include "gpu/gpu_api_table.h"
-#include "gpu/gpu_libraries.h"
 #include "hash.h"
 #include "lib_probes.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
+#include "symbolize/system_libraries.h"
 #include "uprobes.h"
 #include "walks.h"
 
@@ -70,7 +70,14 @@ static void probe(struct gpu_api_source *g, struct module *module, const char *p
 	lib_probes_in_all(g->probes, module, functions, n);
 }
 
-/* The gpu_library_fn. */
+/* The system_library_wanted_fn. */
+static bool is_gpu_library(void *ctx, const char *name)
+{
+	(void)ctx;
+	return gpu_api_of_library(name) >= 0;
+}
+
+/* The system_library_fn. */
 static void on_library(void *ctx, int fd, const char *path)
 {
 	struct gpu_api_source *g = ctx;
@@ -191,7 +198,7 @@ static int attach(struct gpu_api_source *g)
 
 static void find_libraries(struct gpu_api_source *g)
 {
-	gpu_libraries_find("/", on_library, g);
+	system_libraries_find("/", is_gpu_library, on_library, g);
 	g->updated_ns = 0;
 	update(g);
 }

@@ -19,6 +19,7 @@
 #include "net.skel.h"
 #include "net/net_decode.h"
 #include "net/net_encode.h"
+#include "net_tls.h"
 #include "walks.h"
 
 struct net {
@@ -26,12 +27,15 @@ struct net {
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
+	struct net_tls *tls;		     /* NULL: not yet */
 	int8_t levels[EVENT_MAX_STREAMS];    /* 1 + enum net_level of each session; 0: none */
 	uint64_t n_no_storage, n_unreadable; /* that have been told */
 };
 
 static void unload(struct net *n)
 {
+	net_tls_free(n->tls);
+	n->tls = NULL;
 	bpf_ring_free(n->ring);
 	n->ring = NULL;
 	net_bpf__destroy(n->skel);
@@ -160,6 +164,8 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = bpf_ring_open(n->skel->obj, &n->ring);
 	if (r == 0)
 		r = attach_tcp(n->skel);
+	if (r == 0)
+		r = net_tls_new(&n->env, n->skel->obj, &n->tls);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
@@ -177,6 +183,7 @@ static int net_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	struct net *n = state;
 
 	walks_update(&n->walks);
+	net_tls_update(n->tls);
 	return bpf_ring_drain(n->ring, horizon_ns, budget, n->env.sink, n->env.sink_ctx);
 }
 
@@ -191,7 +198,9 @@ static struct bpf_object *net_object(void *state, unsigned i)
 {
 	struct net *n = state;
 
-	return i == 0 ? n->skel->obj : NULL;
+	if (i == 0)
+		return n->skel->obj;
+	return i == 1 ? net_tls_object(n->tls) : NULL;
 }
 
 static void tell_more(const __u64 *now, uint64_t *told, const char *what)
@@ -208,6 +217,7 @@ static void net_tick(void *state, uint64_t now_ns)
 	struct net *n = state;
 
 	(void)now_ns;
+	net_tls_tick(n->tls);
 	tell_more(&n->skel->bss->n_no_storage, &n->n_no_storage,
 		  "sockets that are not followed, for want of memory");
 	tell_more(&n->skel->bss->n_unreadable, &n->n_unreadable,
@@ -232,10 +242,13 @@ static int net_session_open(void *state, const struct trace_config *config, unsi
 
 	n->levels[slot] = (int8_t)(1 + config->net_level);
 	r = set_level(n);
+	if (r < 0)
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	else if (config->net_level != NET_HEALTH)
+		r = net_tls_open(n->tls, config, slot, why);
 	if (r < 0) {
 		n->levels[slot] = 0;
 		(void)set_level(n);
-		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 	}
 	return r;
 }
@@ -244,6 +257,7 @@ static void net_session_close(void *state, unsigned slot)
 {
 	struct net *n = state;
 
+	net_tls_close(n->tls, slot);
 	n->levels[slot] = 0;
 	(void)set_level(n);
 }

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "text.h"
+#include "tls_libraries.h"
 
 static const char *const levels[] = {
 	[NET_HEALTH] = "health",
@@ -63,13 +63,7 @@ int net_query_parse(const char *word, enum net_query *ret)
 
 bool net_plaintext_valid(const char *selector)
 {
-	uint64_t pid;
+	struct tls_selector parsed;
 
-	if (strlen(selector) >= TRACE_PLAINTEXT_LEN)
-		return false;
-	if (strncmp(selector, "pid:", 4) == 0)
-		return text_u64(selector + 4, 1, INT32_MAX, &pid) == 0;
-	if (strncmp(selector, "comm:", 5) == 0)
-		return selector[5] != '\0';
-	return strncmp(selector, "lib:/", 5) == 0 && selector[5] != '\0';
+	return strlen(selector) < TRACE_PLAINTEXT_LEN && tls_selector_parse(selector, &parsed) == 0;
 }

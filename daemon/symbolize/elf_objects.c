@@ -131,11 +131,25 @@ static void find_functions(Elf *elf, GElf_Word type, const char *names, size_t s
 	}
 }
 
+/* 0: it has none of that name. */
+static uint64_t section_offset(Elf *elf, const char *name)
+{
+	GElf_Shdr sh;
+
+	if (elf_file_section(elf, SHT_PROGBITS, name, &sh) ||
+	    elf_file_section(elf, SHT_NOTE, name, &sh))
+		return sh.sh_offset;
+	return 0;
+}
+
 void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets)
 {
 	memset(ret_offsets, 0, n * sizeof(*ret_offsets));
 	if (gelf_getclass(elf) != ELFCLASS64)
 		return;
+	for (size_t k = 0; k < n; k++)
+		if (names[k * stride] == '.')
+			ret_offsets[k] = section_offset(elf, names + k * stride);
 	find_functions(elf, SHT_DYNSYM, names, stride, n, ret_offsets);
 	find_functions(elf, SHT_SYMTAB, names, stride, n, ret_offsets);
 }

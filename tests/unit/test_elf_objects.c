@@ -142,12 +142,18 @@ END_TEST
 /* Where they are, what is there is their code. */
 START_TEST(functions_are_found_in_the_file)
 {
-	static const char names[][24] = { "main", "elf_objects_mark", "no such thing",
-					  "elf_function_here" };
-	uint64_t offsets[4];
+	static const char names[][24] = { "main",
+					  "elf_objects_mark",
+					  "no such thing",
+					  "elf_function_here",
+					  ".note.gnu.build-id",
+					  ".note.go.buildid" };
+	uint64_t offsets[6];
 	uint8_t code[16];
 
-	elf_functions(elf, names[0], sizeof(names[0]), 4, offsets);
+	elf_functions(elf, names[0], sizeof(names[0]), 6, offsets);
+	ck_assert_uint_ne(offsets[4], 0); /* sections */
+	ck_assert_uint_eq(offsets[5], 0);
 	ck_assert_uint_eq(offsets[1], 0); /* a variable */
 	ck_assert_uint_eq(offsets[2], 0);
 	ck_assert_int_eq(pread(fd, code, sizeof(code), (off_t)offsets[0]), sizeof(code));

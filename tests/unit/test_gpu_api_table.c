@@ -11,8 +11,8 @@
 #include "gpu/gpu_api_lookups.h"
 #include "gpu/gpu_api_symbols.h"
 #include "gpu/gpu_api_table.h"
-#include "gpu/gpu_libraries.h"
 #include "symbolize/files_protocol.h"
+#include "symbolize/system_libraries.h"
 #include "trace_writer.h"
 
 START_TEST(every_row_can_be_read)
@@ -238,6 +238,12 @@ static void make(const char *path, const char *content, mode_t mode)
 	ck_assert_int_eq(chmod(full, mode), 0);
 }
 
+static bool is_gpu_library(void *ctx, const char *name)
+{
+	(void)ctx;
+	return gpu_api_of_library(name) >= 0;
+}
+
 START_TEST(the_systems_libraries_are_found)
 {
 	char command[128];
@@ -262,10 +268,15 @@ START_TEST(the_systems_libraries_are_found)
 	make("/etc/ld.so.conf.d/gpu.conf",
 	     "# comment\n/opt/gpu # and another\ninclude x\n/opt/open\n/none\n", 0644);
 	found[0] = '\0';
-	gpu_libraries_find(root, take, NULL);
+	system_libraries_find(root, is_gpu_library, take, NULL);
 	ck_assert_str_eq(found, "/usr/lib/libcuda.so.1 /opt/gpu/libvulkan.so.1 ");
+	make("/usr/bin", NULL, 0755);
+	make("/usr/bin/libcuda.so.1", "x", 0755);
 	found[0] = '\0';
-	gpu_libraries_find("/nowhere", take, NULL);
+	system_programs_find(root, is_gpu_library, take, NULL);
+	ck_assert_str_eq(found, "/usr/bin/libcuda.so.1 ");
+	found[0] = '\0';
+	system_libraries_find("/nowhere", is_gpu_library, take, NULL);
 	ck_assert_str_eq(found, "");
 	snprintf(command, sizeof(command), "rm -rf %s", root);
 	ck_assert_int_eq(system(command), 0);

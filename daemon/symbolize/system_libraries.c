@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_libraries.c - the libraries of GPU APIs that the system has. */
-#include "gpu_libraries.h"
+/* system_libraries.c - libraries that the system has. */
+#include "system_libraries.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,15 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpu_api_table.h"
-
 /* Lists of directories, and lines of one, that are looked at. */
 #define MAX_CONF_FILES 256
 #define MAX_LINES      256
 
 struct search {
 	int root_fd;
-	gpu_library_fn *fn;
+	system_library_wanted_fn *wanted;
+	system_library_fn *fn;
 	void *ctx;
 };
 
@@ -55,7 +54,7 @@ static void look_into(const struct search *s, const char *path)
 		return;
 	}
 	while ((entry = readdir(dir))) {
-		if (gpu_api_of_library(entry->d_name) < 0)
+		if (!s->wanted(s->ctx, entry->d_name))
 			continue;
 		fd = openat(dir_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd < 0)
@@ -106,7 +105,15 @@ static void look_at_conf(const struct search *s)
 	closedir(dir);
 }
 
-void gpu_libraries_find(const char *root, gpu_library_fn *fn, void *ctx)
+static void find(const char *root, const char *const *dirs, size_t n, struct search *s)
+{
+	s->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; s->root_fd >= 0 && i < n; i++)
+		look_into(s, dirs[i]);
+}
+
+void system_libraries_find(const char *root, system_library_wanted_fn *wanted,
+			   system_library_fn *fn, void *ctx)
 {
 	/* Beside what is configured: the linker's own, and where vendors put theirs. */
 	static const char *const usual[] = {
@@ -119,13 +126,23 @@ void gpu_libraries_find(const char *root, gpu_library_fn *fn, void *ctx)
 		"/usr/local/nvidia/lib64",
 		"/opt/rocm/lib",
 	};
-	struct search s = { .fn = fn, .ctx = ctx };
+	struct search s = { .wanted = wanted, .fn = fn, .ctx = ctx };
 
-	s.root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	find(root, usual, sizeof(usual) / sizeof(usual[0]), &s);
 	if (s.root_fd < 0)
 		return;
-	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
-		look_into(&s, usual[i]);
 	look_at_conf(&s);
 	close(s.root_fd);
+}
+
+void system_programs_find(const char *root, system_library_wanted_fn *wanted, system_library_fn *fn,
+			  void *ctx)
+{
+	static const char *const usual[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+					     "/usr/bin",	"/sbin",	  "/bin" };
+	struct search s = { .wanted = wanted, .fn = fn, .ctx = ctx };
+
+	find(root, usual, sizeof(usual) / sizeof(usual[0]), &s);
+	if (s.root_fd >= 0)
+		close(s.root_fd);
 }
