@@ -227,7 +227,7 @@ START_TEST(what_would_harm_a_terminal_is_escaped)
 	ck_assert_int_eq(report(""), 0);
 	ck_assert_ptr_null(strchr(out, '\x1b'));
 	ck_assert_ptr_null(strchr(out, '\a'));
-	assert_says(out, "http://x/\\x1b[31m");
+	assert_says(out, "GET x/\\x1b[31m");
 }
 END_TEST
 
