@@ -22,7 +22,17 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 #define NO_STAGE   UINT8_MAX
 #define QUERY_ATTR "tracer.net.query"
 
-enum kind { REQUEST, EXCHANGE, CONNECTION, UNIX, REQUEST_PHASE, CONNECTION_PHASE, INSTANT, OTHER };
+enum kind {
+	REQUEST,
+	EXCHANGE,
+	CONNECTION,
+	UNIX,
+	UDP,
+	REQUEST_PHASE,
+	CONNECTION_PHASE,
+	INSTANT,
+	OTHER
+};
 
 struct slice {
 	uint64_t begin_ns, end_ns, offset;
@@ -149,6 +159,7 @@ static enum kind kind_of(const char *category, int type)
 		[EXCHANGE] = "tls",
 		[CONNECTION] = "tcp",
 		[UNIX] = "unix",
+		[UDP] = "udp",
 		[REQUEST_PHASE] = "http.phase",
 		[CONNECTION_PHASE] = "tcp.phase",
 		[INSTANT] = "net",
@@ -230,8 +241,10 @@ static void check_request(struct trace_check *c, const TrackEvent *e)
 static void check_connection(struct trace_check *c, const TrackEvent *e)
 {
 	static const char *const needed[] = { "remote", "side" };
+	/* Who has begun one that was there before us the kernel does not say. */
+	size_t n = bool_arg(c, e, "before") ? 1 : 2;
 
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < n; i++)
 		if (!text_arg(c, e, needed[i])[0])
 			check_report(c, CHECK_NET_CONNECTION, c->time_ns, "\"%s\" without %s",
 				     check_text(event_name(c, e)).s, needed[i]);

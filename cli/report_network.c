@@ -62,7 +62,7 @@ bool net_is_meant(const struct network_report *n, const struct trace_net *item)
 /* A lookup without an answer has no rcode; of connections only those that never were fail. */
 bool net_is_failed(const struct network_report *n, const struct trace_net *item)
 {
-	const char *rcode = net_text(n, item, "rcode");
+	const char *rcode = net_text(n, item, "rcode"), *alert = net_text(n, item, "tls_alert");
 
 	switch (item->kind) {
 	case TRACE_NET_FAILED:
@@ -72,7 +72,8 @@ bool net_is_failed(const struct network_report *n, const struct trace_net *item)
 		       strstr(trace_index_string(n->r->ix, item->name), " no answer");
 	default:
 		return net_number(n, item, "status") >= 400 || net_has(n, item, "error") ||
-		       net_has(n, item, "grpc_status") || net_has(n, item, "tls_alert");
+		       net_has(n, item, "grpc_status") ||
+		       (alert[0] && strcmp(alert, "close_notify") != 0);
 	}
 }
 
@@ -99,12 +100,13 @@ const char *net_process_name(const struct network_report *n, uint32_t process, i
 
 static bool is_connection(const struct trace_net *item)
 {
-	return item->kind == TRACE_NET_CONNECTION || item->kind == TRACE_NET_UNIX;
+	return item->kind == TRACE_NET_CONNECTION || item->kind == TRACE_NET_UNIX ||
+	       item->kind == TRACE_NET_UDP;
 }
 
 /*
  * A connection whose talk is understood has that for rows; one that was there before and
- * those of UNIX sockets, of which a machine has thousands, are in the sums alone.
+ * those of UNIX sockets and UDP, of which a machine has thousands, are in the sums alone.
  */
 static bool is_row(const struct network_report *n, const struct trace_net *item)
 {

@@ -12,6 +12,7 @@ static const char *kind_name(enum trace_net_kind kind)
 		[TRACE_NET_CONNECTION] = "connection",
 		[TRACE_NET_FAILED] = "failed connect",
 		[TRACE_NET_UNIX] = "unix",
+		[TRACE_NET_UDP] = "udp",
 	};
 
 	return names[kind];

@@ -252,6 +252,7 @@ enum trace_net_kind {
 	TRACE_NET_CONNECTION, /* TCP */
 	TRACE_NET_FAILED,     /* one that did not come about */
 	TRACE_NET_UNIX,	      /* a connection of UNIX sockets */
+	TRACE_NET_UDP,	      /* a socket, by what it has moved */
 };
 
 enum trace_arg_kind {

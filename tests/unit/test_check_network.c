@@ -150,6 +150,20 @@ START_TEST(a_connection_without_a_side)
 }
 END_TEST
 
+START_TEST(one_that_was_there_before_may_have_no_side)
+{
+	DebugAnnotation *mark = net_arg(&n, n.connection, "unfinished"),
+			*remote = net_arg(&n, n.connection, "remote");
+
+	net_arg(&n, n.connection, "side")->string_value = NULL;
+	mark->has_name_iid = 0;
+	mark->name = "before";
+	assert_found(&t, N_CHECK_KINDS);
+	remote->string_value = NULL;
+	assert_found(&t, CHECK_NET_CONNECTION);
+}
+END_TEST
+
 static void set_query(const char *value)
 {
 	n.attributes->trace_attributes->attribute[1]->string_value = (char *)value;
@@ -266,6 +280,7 @@ int main(void)
 		ends_of_one_time_are_fine,
 		a_connection_without_a_peer,
 		a_connection_without_a_side,
+		one_that_was_there_before_may_have_no_side,
 		a_query_that_should_be_hidden,
 		a_query_behind_one_that_is_hidden,
 		a_query_in_a_name,
