@@ -57,6 +57,7 @@ struct check_tracks;
 struct check_sched;
 struct check_lives;
 struct check_gpu;
+struct check_network;
 struct check_ledger;
 
 struct trace_check {
@@ -86,6 +87,7 @@ struct trace_check {
 	struct check_sched *sched;
 	struct check_lives *lives;
 	struct check_gpu *gpu;
+	struct check_network *network;
 	struct check_ledger *ledger;
 };
 
@@ -169,7 +171,7 @@ struct check_entry {
 	 * context: pid. NO_REF where the message does not have it.
 	 */
 	uint64_t ref;
-	char *text;    /* name of a counter */
+	char *text;    /* of a counter, an event, a category, an annotation: its name */
 	int32_t unit;  /* of a counter */
 	bool resolved; /* what it refers to was looked at */
 };
@@ -271,6 +273,14 @@ int check_gpu_new(struct check_gpu **ret);
 void check_gpu_free(struct check_gpu *g);
 void check_gpu_packet(struct trace_check *c);
 void check_gpu_finish(struct trace_check *c);
+
+/* ---- check_network.c: requests, connections, flows between them ---- */
+
+int check_network_new(struct check_network **ret);
+void check_network_free(struct check_network *n);
+void check_network_attributes(struct trace_check *c, const TraceAttributes *a);
+void check_network_event(struct trace_check *c);
+void check_network_finish(struct trace_check *c);
 
 /* ---- check_ledger.c ---- */
 

@@ -221,6 +221,12 @@ static uint64_t ref_of(struct trace_check *c, unsigned type, const struct conten
 	}
 }
 
+static bool keeps_text(unsigned type)
+{
+	return type == I_COUNTER || type == I_CATEGORY || type == I_EVENT_NAME ||
+	       type == I_ANNOTATION_NAME;
+}
+
 static struct table *table_of(struct trace_check *c, unsigned type)
 {
 	struct check_sequence *s = c->seq;
@@ -269,8 +275,8 @@ static void add_entry(struct trace_check *c, unsigned type, const struct wire_fi
 		return;
 	e->content = m.hash;
 	e->ref = ref_of(c, type, &m);
-	if (type == I_COUNTER && m.has_2) {
-		e->unit = (int32_t)m.value_3;
+	e->unit = type == I_COUNTER ? (int32_t)m.value_3 : 0;
+	if (keeps_text(type) && m.has_2) {
 		e->text = check_alloc(c, m.len_2 + 1);
 		if (e->text && m.len_2)
 			memcpy(e->text, m.bytes_2, m.len_2);

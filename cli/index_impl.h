@@ -32,10 +32,11 @@ enum index_table {
 	TABLE_TASKS,	     /* task */
 	TABLE_CPUS,	     /* CPU */
 	TABLE_COUNTERS,	     /* counter */
-	TABLE_EVENT_NAMES,   /* string; with waits or GPUs only */
+	TABLE_EVENT_NAMES,   /* string; with waits, GPUs or the network only */
 	TABLE_ARG_NAMES,     /* string; likewise */
 	TABLE_GPU_CONTEXTS,  /* pid; with GPUs only */
 	TABLE_GPU_QUEUES,    /* string; likewise */
+	TABLE_CATEGORIES,    /* string; with the network only */
 	N_TABLES
 };
 
@@ -64,6 +65,7 @@ struct index_tasks;
 struct index_samples;
 struct index_waits;
 struct index_gpu;
+struct index_network;
 
 struct trace_index {
 	struct pool_budget budget;
@@ -81,6 +83,7 @@ struct trace_index {
 	struct index_samples *samples;
 	struct index_waits *waits; /* NULL: nobody wants them */
 	struct index_gpu *gpu;	   /* likewise */
+	struct index_network *network;
 };
 
 /* ---- trace_index.c ---- */
@@ -219,6 +222,20 @@ void index_gpu_event(struct trace_index *ix, const struct index_sequence *seq, u
 void index_gpu_stage(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
 		     const uint8_t *data, size_t len);
 void index_gpu_finish(struct trace_index *ix);
+
+/* ---- index_network.c: all but the first two only if `ix->network` ---- */
+
+int index_network_new(struct trace_index *ix, struct index_network **ret);
+void index_network_free(struct index_network *n);
+void index_network_track(struct trace_index *ix, const TrackDescriptor *d);
+void index_network_interned(struct trace_index *ix, struct index_sequence *seq,
+			    const InternedData *d);
+void index_network_attributes(struct trace_index *ix, const TraceAttributes *a);
+/* A TrackEvent as it lies in its packet. */
+void index_network_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+			 const uint8_t *data, size_t len);
+/* After index_facts_finish(). */
+void index_network_finish(struct trace_index *ix);
 
 /* ---- index_sample_packets.c ---- */
 

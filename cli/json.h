@@ -25,6 +25,7 @@ void json_end(struct json *j); /* of the innermost object or array */
 /* Not UTF-8 is replaced, control characters are escaped; NULL is an empty string. */
 void json_string(struct json *j, const char *name, const char *value);
 void json_u64(struct json *j, const char *name, uint64_t value);
+void json_i64(struct json *j, const char *name, int64_t value);
 void json_double(struct json *j, const char *name, double value);
 void json_bool(struct json *j, const char *name, bool value);
 

@@ -13,7 +13,7 @@ static const struct {
 } commands[] = {
 	{ "record", "record the machine into a file", cmd_record },
 	{ "status", "what the daemon does and what works here", cmd_status },
-	{ "report", "say where the samples of a trace lie", cmd_report },
+	{ "report", "say where the samples of a trace lie, or what its network did", cmd_report },
 	{ "check", "verify trace files", cmd_check },
 	{ "symbolize", "add source lines to a trace from debug files", cmd_symbolize },
 };

@@ -56,6 +56,11 @@ const struct report_mode report_modes[] = {
 	  .needs_gpu = true,
 	  .has_json = true,
 	  .run = report_frames },
+	{ .option = "network",
+	  .help = "requests, lookups and connections of each process: a waterfall",
+	  .needs_network = true,
+	  .has_json = true,
+	  .run = report_network },
 	{ 0 },
 };
 
@@ -64,7 +69,7 @@ int report_on(const struct report_options *o, const struct trace_index *ix)
 	struct report r = { .o = o, .ix = ix };
 	int error = 0;
 
-	if (o->mode->needs_waits || o->mode->needs_gpu)
+	if (o->mode->needs_waits || o->mode->needs_gpu || o->mode->needs_network)
 		return o->mode->run(&r);
 	error = report_select(&r);
 	if (error == 0 && r.n_samples == 0) {
@@ -143,6 +148,8 @@ int cmd_report(int argc, char **argv)
 		r = trace_index_want_waits(ix);
 	if (r == 0 && o.mode->needs_gpu)
 		r = trace_index_want_gpu(ix);
+	if (r == 0 && o.mode->needs_network)
+		r = trace_index_want_network(ix);
 	if (r == 0)
 		r = read_index(fd, ix);
 	if (r == 0)

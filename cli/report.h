@@ -128,5 +128,6 @@ int report_completeness(struct report *r);
 int report_why(struct report *r);
 int report_gpu(struct report *r);
 int report_frames(struct report *r);
+int report_network(struct report *r);
 
 #endif

@@ -53,8 +53,9 @@ struct report_mode {
 	int (*run)(struct report *r);
 	bool needs_waits; /* of the index; samples are not selected */
 	bool needs_gpu;	  /* likewise */
-	bool has_json;	  /* --json may go with it */
-	bool turns_tree;  /* it is of the callers of what the argument names */
+	bool needs_network;
+	bool has_json;	 /* --json may go with it */
+	bool turns_tree; /* it is of the callers of what the argument names */
 };
 
 /* In report.c; the first is the default, which has no option; ends with `run` NULL. */

@@ -38,7 +38,8 @@ int trace_check_new(struct trace_check **ret)
 	    check_clocks_new(&c->clocks) < 0 || check_stacks_new(&c->stacks) < 0 ||
 	    check_samples_new(&c->samples) < 0 || check_tracks_new(&c->tracks) < 0 ||
 	    check_sched_new(&c->sched) < 0 || check_lives_new(&c->lives) < 0 ||
-	    check_gpu_new(&c->gpu) < 0 || check_ledger_new(&c->ledger) < 0) {
+	    check_gpu_new(&c->gpu) < 0 || check_network_new(&c->network) < 0 ||
+	    check_ledger_new(&c->ledger) < 0) {
 		trace_check_free(c);
 		return -ENOMEM;
 	}
@@ -66,6 +67,7 @@ void trace_check_free(struct trace_check *c)
 	check_sched_free(c->sched);
 	check_lives_free(c->lives);
 	check_gpu_free(c->gpu);
+	check_network_free(c->network);
 	check_ledger_free(c->ledger);
 	packet_decoder_free(c->decoder);
 	free(c);
@@ -265,6 +267,8 @@ static void payload(struct trace_check *c)
 		check_tracks_descriptor(c);
 	if (p->track_event)
 		check_tracks_event(c);
+	if (p->track_event)
+		check_network_event(c);
 	if (p->ftrace_events)
 		check_sched_bundle(c, p->ftrace_events);
 	if (p->ftrace_stats)
@@ -277,6 +281,8 @@ static void payload(struct trace_check *c)
 		check_stacks_symbols(c, p->module_symbols);
 	if (p->trace_attributes)
 		check_ledger_attributes(c, p->trace_attributes);
+	if (p->trace_attributes)
+		check_network_attributes(c, p->trace_attributes);
 	if (p->trace_stats)
 		check_ledger_stats(c, p->trace_stats);
 	check_gpu_packet(c);
@@ -368,6 +374,7 @@ int trace_check_finish(struct trace_check *c, const struct trace_file_stats *fil
 	check_stacks_finish(c);
 	check_tracks_finish(c);
 	check_gpu_finish(c);
+	check_network_finish(c);
 	check_clocks_finish(c);
 	return c->error;
 }

@@ -6,7 +6,7 @@
  * complain about and, above all, what a viewer would swallow without a word.
  * The sections are those of the format's rules: C1 framing and clocks, C2
  * interning, C3 tracks, C4 scheduling and processes; S for samples, G for GPU
- * and frames, L for the ledger of what was recorded and lost.
+ * and frames, N for the network, L for the ledger of what was recorded and lost.
  *
  * Pure: neither opens nor prints anything.
  */
@@ -124,6 +124,14 @@ enum check_kind {
 	CHECK_FRAME_UNPAIRED,
 	CHECK_FRAME_FLOW,
 	CHECK_NETWORK_ARRAYS,
+	/* N */
+	CHECK_NET_PHASE,
+	CHECK_NET_PHASE_OVERLAP,
+	CHECK_NET_FLOW_END,
+	CHECK_NET_FLOW_BACK,
+	CHECK_NET_CONNECTION,
+	CHECK_NET_QUERY,
+	CHECK_NET_SIZE,
 	/* L */
 	CHECK_LEDGER_MISSING,
 	CHECK_LEDGER_SUM,

@@ -50,6 +50,7 @@ void trace_index_free(struct trace_index *ix)
 	if (!ix)
 		return;
 	index_sequences_free(ix->sequences);
+	index_network_free(ix->network);
 	index_gpu_free(ix->gpu);
 	index_waits_free(ix->waits);
 	index_samples_free(ix->samples);
@@ -143,6 +144,11 @@ struct packet {
 	struct bytes interned, stack_sample, perf_sample, ftrace, track_event, gpu_stage;
 };
 
+static bool wants_events(const struct trace_index *ix)
+{
+	return ix->waits || ix->gpu || ix->network;
+}
+
 /* Does it define anything that stacks or samples lean on, or with `events` also these? */
 static bool defines(const struct bytes *interned, bool events)
 {
@@ -152,6 +158,7 @@ static bool defines(const struct bytes *interned, bool events)
 	wire_init(&w, interned->data, interned->len);
 	while (wire_next(&w, &f) > 0) {
 		switch (f.number) {
+		case 1: /* categories */
 		case 2: /* event names */
 		case 3: /* names of arguments */
 			if (events)
@@ -291,10 +298,12 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 	if (seq && seq->valid && pkt->interned_data) {
 		index_stacks_interned(ix, seq, pkt->interned_data);
 		index_samples_interned(ix, seq, pkt->interned_data);
-		if (ix->waits || ix->gpu)
+		if (wants_events(ix))
 			index_event_names(ix, seq, pkt->interned_data);
 		if (ix->gpu)
 			index_gpu_interned(ix, seq, pkt->interned_data);
+		if (ix->network)
+			index_network_interned(ix, seq, pkt->interned_data);
 	}
 	time_ns = time_of(ix, p, seq);
 	if (pkt->process_tree)
@@ -305,6 +314,10 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 		index_waits_track(ix, pkt->track_descriptor);
 	if (ix->gpu && pkt->track_descriptor)
 		index_gpu_track(ix, pkt->track_descriptor);
+	if (ix->network && pkt->track_descriptor)
+		index_network_track(ix, pkt->track_descriptor);
+	if (ix->network && pkt->trace_attributes)
+		index_network_attributes(ix, pkt->trace_attributes);
 	if (ix->gpu && pkt->gpu_info)
 		index_gpu_info(ix, pkt->gpu_info);
 	if (pkt->module_symbols)
@@ -327,7 +340,7 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	int r;
 
 	ix->facts.n_packets++;
-	parse(bytes, ix->waits || ix->gpu, &p);
+	parse(bytes, wants_events(ix), &p);
 	seq = index_sequence_of(ix, p.sequence);
 	if (seq && !index_sequence_follow(seq, p.flags, p.dropped)) {
 		ix->facts.n_skipped++;
@@ -353,6 +366,9 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	if (ix->gpu && seq && p.track_event.data)
 		index_gpu_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
 				p.track_event.len);
+	if (ix->network && seq && p.track_event.data)
+		index_network_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
+				    p.track_event.len);
 	if (ix->gpu && seq && p.gpu_stage.data)
 		index_gpu_stage(ix, seq, time_of(ix, &p, seq), p.gpu_stage.data, p.gpu_stage.len);
 	if (p.perf_sample.data)
@@ -391,5 +407,7 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	if (ix->gpu)
 		index_gpu_finish(ix);
 	index_facts_finish(ix);
+	if (ix->network)
+		index_network_finish(ix);
 	return ix->error;
 }

@@ -243,4 +243,70 @@ const struct trace_gpu_job *trace_index_gpu_jobs(const struct trace_index *ix, s
 /* By display, and then in the order of their ends. */
 const struct trace_display_frame *trace_index_frames(const struct trace_index *ix, size_t *ret_n);
 
+/* ---- the network ---- */
+
+enum trace_net_kind {
+	TRACE_NET_REQUEST,    /* and its response */
+	TRACE_NET_TLS,	      /* a turn of what cannot be read */
+	TRACE_NET_LOOKUP,     /* of a name: a query, or a call of getaddrinfo() */
+	TRACE_NET_CONNECTION, /* TCP */
+	TRACE_NET_FAILED,     /* one that did not come about */
+	TRACE_NET_UNIX,	      /* a connection of UNIX sockets */
+	TRACE_NET_UDP,	      /* a socket, by what it has moved */
+};
+
+enum trace_arg_kind {
+	TRACE_ARG_TEXT,
+	TRACE_ARG_NUMBER,
+	TRACE_ARG_SIGNED,
+	TRACE_ARG_BOOL,
+};
+
+struct trace_net_arg {
+	uint32_t name; /* string */
+	uint32_t kind; /* enum trace_arg_kind */
+	union {
+		uint32_t text; /* string */
+		uint64_t number;
+		int64_t signed_number;
+	};
+};
+
+/* A phase; or a mark (of a connection: "retransmit"), which begins where it ends. */
+struct trace_net_part {
+	uint32_t name; /* string */
+	bool is_mark;
+	uint64_t begin_ns, end_ns;
+	uint32_t first_arg, n_args;
+};
+
+struct trace_net {
+	enum trace_net_kind kind;
+	uint64_t begin_ns, end_ns;
+	uint32_t name;	  /* string: "GET /index.html 404" */
+	uint32_t origin;  /* string: "example.org:443"; "" on a thread */
+	uint32_t process; /* TRACE_NONE: of none */
+	bool open;	  /* the file ends before it does */
+	uint32_t first_arg, n_args;
+	uint32_t first_part, n_parts;
+};
+
+/* What is said of all of it: strings, or TRACE_NONE. */
+struct trace_net_facts {
+	uint32_t level, query, names;
+	uint32_t source; /* "on", "off: not asked for" */
+};
+
+/* Before trace_index_read(): else it is passed over. */
+int trace_index_want_network(struct trace_index *ix);
+/* In the order of their beginnings. */
+const struct trace_net *trace_index_network(const struct trace_index *ix, size_t *ret_n);
+/* The first of all: those of one thing are `n_args` from its `first_arg` on. */
+const struct trace_net_arg *trace_index_net_args(const struct trace_index *ix, size_t *ret_n);
+const struct trace_net_part *trace_index_net_parts(const struct trace_index *ix, size_t *ret_n);
+/* Of the `n_args` from `first_arg` on; NULL: there is none of that name. */
+const struct trace_net_arg *trace_index_net_arg(const struct trace_index *ix, uint32_t first_arg,
+						uint32_t n_args, const char *name);
+const struct trace_net_facts *trace_index_net_facts(const struct trace_index *ix);
+
 #endif

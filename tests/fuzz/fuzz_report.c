@@ -119,7 +119,8 @@ static void report_all(const struct trace_index *ix, const uint8_t *data, size_t
 	};
 
 	for (int i = 0; i < MAX_MODES && report_modes[i].run; i++) {
-		if (report_modes[i].needs_waits || report_modes[i].needs_gpu)
+		if (report_modes[i].needs_waits || report_modes[i].needs_gpu ||
+		    report_modes[i].needs_network)
 			continue;
 		o.mode_arg = "*i*";
 		o.mode = &report_modes[i];

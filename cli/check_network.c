@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check_network.c - requests with their phases, connections, and the flows between both
+ * ends of a request.
+ *
+ * Slices are written when they are over, what lies in them first: so what lies in what is
+ * asked at the end, by time. A viewer draws the arrows of a flow from event to event in the
+ * order of time, and none for a flow with one end.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_impl.h"
+
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
+
+#define MAX_OPEN   64 /* slices in each other on a track of ours: there are two */
+#define MAX_SIZE   (1ull << 50)
+#define HIDDEN	   "\u2026"
+#define NOT_OURS   SIZE_MAX
+#define NO_STAGE   UINT8_MAX
+#define QUERY_ATTR "tracer.net.query"
+
+enum kind {
+	REQUEST,
+	EXCHANGE,
+	CONNECTION,
+	UNIX,
+	UDP,
+	REQUEST_PHASE,
+	CONNECTION_PHASE,
+	INSTANT,
+	OTHER
+};
+
+struct slice {
+	uint64_t begin_ns, end_ns, offset;
+	uint32_t track;
+	uint32_t kind;
+};
+
+struct lane {
+	struct check_list open; /* size_t: index of a slice, or NOT_OURS */
+};
+
+/* An event that a flow goes through. */
+struct point {
+	uint64_t id, time_ns, offset;
+	uint8_t stage; /* of a request: what comes later has more */
+};
+
+enum query { QUERY_ANY, QUERY_HIDE, QUERY_KEYS, QUERY_DROP };
+
+struct check_network {
+	struct check_list slices, lanes, points;
+	struct hash *ids; /* uuid of a track -> index of its lane + 1 */
+	enum query query;
+};
+
+int check_network_new(struct check_network **ret)
+{
+	struct check_network *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	if (hash_new(&n->ids) < 0) {
+		free(n);
+		return -ENOMEM;
+	}
+	*ret = n;
+	return 0;
+}
+
+void check_network_free(struct check_network *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->lanes.n; i++)
+		check_list_done(&((struct lane *)n->lanes.items)[i].open);
+	check_list_done(&n->slices);
+	check_list_done(&n->lanes);
+	check_list_done(&n->points);
+	hash_free(n->ids);
+	free(n);
+}
+
+void check_network_attributes(struct trace_check *c, const TraceAttributes *a)
+{
+	static const char *const names[] = {
+		[QUERY_HIDE] = "hide", [QUERY_KEYS] = "keys", [QUERY_DROP] = "drop"
+	};
+
+	for (size_t i = 0; i < a->n_attribute; i++) {
+		const TraceAttributes__Attribute *at = a->attribute[i];
+
+		for (int q = QUERY_HIDE; q <= QUERY_DROP; q++)
+			if (at->key && at->string_value && strcmp(at->key, QUERY_ATTR) == 0 &&
+			    strcmp(at->string_value, names[q]) == 0)
+				c->network->query = (enum query)q;
+	}
+}
+
+/* ---- names ---- */
+
+static const char *text_of(const struct trace_check *c, unsigned type, bool has_iid, uint64_t iid,
+			   const char *text)
+{
+	const struct check_entry *e = has_iid ? check_entry(c->seq, type, iid) : NULL;
+
+	if (text)
+		return text;
+	return e && e->text ? e->text : "";
+}
+
+static const char *event_name(const struct trace_check *c, const TrackEvent *e)
+{
+	return text_of(c, I_EVENT_NAME, e->has_name_iid, e->name_iid, e->name);
+}
+
+static const char *category_of(const struct trace_check *c, const TrackEvent *e)
+{
+	return text_of(c, I_CATEGORY, e->n_category_iids > 0,
+		       e->n_category_iids ? e->category_iids[0] : 0,
+		       e->n_categories ? e->categories[0] : NULL);
+}
+
+static const DebugAnnotation *arg_of(const struct trace_check *c, const TrackEvent *e,
+				     const char *name)
+{
+	for (size_t i = 0; i < e->n_debug_annotations; i++) {
+		const DebugAnnotation *a = e->debug_annotations[i];
+
+		if (strcmp(text_of(c, I_ANNOTATION_NAME, a->has_name_iid, a->name_iid, a->name),
+			   name) == 0)
+			return a;
+	}
+	return NULL;
+}
+
+static const char *text_arg(const struct trace_check *c, const TrackEvent *e, const char *name)
+{
+	const DebugAnnotation *a = arg_of(c, e, name);
+
+	return a && a->string_value ? a->string_value : "";
+}
+
+static bool bool_arg(const struct trace_check *c, const TrackEvent *e, const char *name)
+{
+	const DebugAnnotation *a = arg_of(c, e, name);
+
+	return a && (a->bool_value || a->uint_value || a->int_value);
+}
+
+static enum kind kind_of(const char *category, int type)
+{
+	static const char *const names[] = {
+		[REQUEST] = "http",
+		[EXCHANGE] = "tls",
+		[CONNECTION] = "tcp",
+		[UNIX] = "unix",
+		[UDP] = "udp",
+		[REQUEST_PHASE] = "http.phase",
+		[CONNECTION_PHASE] = "tcp.phase",
+		[INSTANT] = "net",
+	};
+
+	for (int k = 0; k < OTHER; k++)
+		if (strcmp(names[k], category) == 0)
+			return (k == INSTANT) == (type == TYPE_INSTANT) ? (enum kind)k : OTHER;
+	return OTHER;
+}
+
+/* ---- what an event says of itself ---- */
+
+static void check_sizes(struct trace_check *c, const TrackEvent *e)
+{
+	static const char *const sizes[] = { "request_bytes",  "response_bytes",
+					     "response_body",  "bytes_sent",
+					     "bytes_received", "retransmits",
+					     "rtt_us",	       "cwnd" };
+	const DebugAnnotation *whole = arg_of(c, e, "response_bytes"),
+			      *body = arg_of(c, e, "response_body"), *a;
+	uint64_t n;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		a = arg_of(c, e, sizes[i]);
+		if (!a)
+			continue;
+		n = a->has_int_value ? (uint64_t)a->int_value : a->uint_value;
+		if (n > MAX_SIZE)
+			check_report(c, CHECK_NET_SIZE, c->time_ns, "%s of \"%s\" is %lld",
+				     sizes[i], check_text(event_name(c, e)).s, (long long)n);
+	}
+	if (whole && body && body->uint_value > whole->uint_value && !bool_arg(c, e, "lost"))
+		check_report(c, CHECK_NET_SIZE, c->time_ns,
+			     "the body of \"%s\" has %llu bytes, all of it %llu",
+			     check_text(event_name(c, e)).s, (unsigned long long)body->uint_value,
+			     (unsigned long long)whole->uint_value);
+}
+
+/* Of "keys": what is behind a '=' is hidden. */
+static bool values_hidden(const char *query)
+{
+	for (const char *s = strchr(query, '='); s; s = strchr(s + 1, '='))
+		if (s[1] && s[1] != '&' && s[1] != ' ' &&
+		    strncmp(s + 1, HIDDEN, strlen(HIDDEN)) != 0)
+			return false;
+	return true;
+}
+
+/* What is cut has lost its end, and with it nothing that should not be there. */
+static bool is_private(const struct trace_check *c, const char *text)
+{
+	const char *query = strchr(text, '?'), *behind;
+
+	if (!query || c->network->query == QUERY_ANY)
+		return true;
+	if (c->network->query == QUERY_DROP)
+		return false;
+	if (c->network->query == QUERY_KEYS)
+		return values_hidden(query);
+	if (strncmp(query + 1, HIDDEN, strlen(HIDDEN)) != 0)
+		return query[1] == '\0';
+	behind = query + 1 + strlen(HIDDEN);
+	return *behind == '\0' || *behind == ' ';
+}
+
+static void check_request(struct trace_check *c, const TrackEvent *e)
+{
+	const char *texts[] = { event_name(c, e), text_arg(c, e, "url") };
+
+	for (size_t i = 0; i < 2; i++)
+		if (!is_private(c, texts[i])) {
+			check_report(c, CHECK_NET_QUERY, c->time_ns, "\"%s\"",
+				     check_text(texts[i]).s);
+			return;
+		}
+}
+
+static void check_connection(struct trace_check *c, const TrackEvent *e)
+{
+	static const char *const needed[] = { "remote", "side" };
+	/* Who has begun one that was there before us the kernel does not say. */
+	size_t n = bool_arg(c, e, "before") ? 1 : 2;
+
+	for (size_t i = 0; i < n; i++)
+		if (!text_arg(c, e, needed[i])[0])
+			check_report(c, CHECK_NET_CONNECTION, c->time_ns, "\"%s\" without %s",
+				     check_text(event_name(c, e)).s, needed[i]);
+}
+
+static void check_phase(struct trace_check *c, const TrackEvent *e, enum kind kind)
+{
+	static const char *const of_requests[] = { "DNS",  "connect", "TLS",	 "queue",
+						   "send", "wait",    "receive", NULL };
+	static const char *const of_connections[] = { "connect", "TLS", "established", "closing",
+						      NULL };
+	const char *const *names = kind == REQUEST_PHASE ? of_requests : of_connections;
+
+	for (size_t i = 0; names[i]; i++)
+		if (strcmp(names[i], event_name(c, e)) == 0)
+			return;
+	check_report(c, CHECK_NET_PHASE, c->time_ns, "phase \"%s\"",
+		     check_text(event_name(c, e)).s);
+}
+
+/* ---- flows ---- */
+
+static uint8_t stage_of(const struct trace_check *c, const TrackEvent *e, enum kind kind)
+{
+	static const char *const names[] = { "request sent", "request received", "response sent",
+					     "response received" };
+
+	if (kind == REQUEST)
+		return strcmp(text_arg(c, e, "side"), "server") == 0;
+	for (uint8_t i = 0; i < 4; i++)
+		if (strcmp(names[i], event_name(c, e)) == 0)
+			return i;
+	return NO_STAGE;
+}
+
+static void add_points(struct trace_check *c, const TrackEvent *e, enum kind kind)
+{
+	size_t n = e->n_flow_ids + e->n_terminating_flow_ids;
+
+	for (size_t i = 0; i < n; i++) {
+		struct point *p = check_list_add(c, &c->network->points, sizeof(*p));
+
+		if (!p)
+			return;
+		*p = (struct point){
+			.id = i < e->n_flow_ids ? e->flow_ids[i]
+						: e->terminating_flow_ids[i - e->n_flow_ids],
+			.time_ns = c->time_ns,
+			.offset = c->offset,
+			.stage = stage_of(c, e, kind),
+		};
+	}
+}
+
+static int by_id_and_time(const void *pa, const void *pb)
+{
+	const struct point *a = pa, *b = pb;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	if (a->stage != b->stage)
+		return a->stage < b->stage ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static void check_flow(struct trace_check *c, const struct point *p, size_t n)
+{
+	uint8_t reached = 0;
+
+	if (n == 1)
+		check_report_at(c, CHECK_NET_FLOW_END, p->offset, p->time_ns,
+				"flow %llu at %.6f s has one end", (unsigned long long)p->id,
+				check_seconds(c, p->time_ns));
+	for (size_t i = 0; i < n; i++) {
+		if (p[i].stage == NO_STAGE)
+			continue;
+		if (p[i].stage < reached) {
+			check_report_at(c, CHECK_NET_FLOW_BACK, p[i].offset, p[i].time_ns,
+					"flow %llu at %.6f s goes back", (unsigned long long)p->id,
+					check_seconds(c, p[i].time_ns));
+			return;
+		}
+		reached = p[i].stage;
+	}
+}
+
+/* Where something was lost, it may have been the other end. */
+static void check_flows(struct trace_check *c)
+{
+	struct check_list *l = &c->network->points;
+	struct point *p = l->items;
+	size_t n;
+
+	if (l->n)
+		qsort(p, l->n, sizeof(*p), by_id_and_time);
+	for (size_t i = 0; i < l->n; i += n) {
+		for (n = 1; i + n < l->n && p[i + n].id == p[i].id;)
+			n++;
+		check_flow(c, p + i, n);
+	}
+}
+
+/* ---- what lies in what ---- */
+
+static struct lane *lane_of(struct trace_check *c, uint64_t uuid, bool make)
+{
+	struct check_network *n = c->network;
+	uintptr_t i = (uintptr_t)hash_get_u64(n->ids, uuid);
+	struct lane *lane;
+
+	if (i || !make)
+		return i ? (struct lane *)n->lanes.items + (i - 1) : NULL;
+	lane = check_list_add(c, &n->lanes, sizeof(*lane));
+	if (lane && hash_set_u64(n->ids, uuid, (void *)(uintptr_t)n->lanes.n) < 0)
+		c->error = -ENOMEM;
+	return lane;
+}
+
+static void begin(struct trace_check *c, const TrackEvent *e, enum kind kind)
+{
+	struct check_network *n = c->network;
+	struct lane *lane = lane_of(c, e->track_uuid, kind != OTHER);
+	struct slice *s = lane && kind != OTHER ? check_list_add(c, &n->slices, sizeof(*s)) : NULL;
+	size_t *open;
+
+	if (!lane || lane->open.n == MAX_OPEN)
+		return;
+	open = check_list_add(c, &lane->open, sizeof(*open));
+	if (open)
+		*open = s ? n->slices.n - 1 : NOT_OURS;
+	if (s)
+		*s = (struct slice){ .begin_ns = c->time_ns,
+				     .end_ns = UINT64_MAX,
+				     .offset = c->offset,
+				     .track = (uint32_t)(lane - (struct lane *)n->lanes.items),
+				     .kind = kind };
+}
+
+static void end(struct trace_check *c, const TrackEvent *e)
+{
+	struct lane *lane = lane_of(c, e->track_uuid, false);
+	size_t i;
+
+	if (!lane || lane->open.n == 0)
+		return;
+	i = ((size_t *)lane->open.items)[--lane->open.n];
+	if (i != NOT_OURS)
+		((struct slice *)c->network->slices.items)[i].end_ns = c->time_ns;
+}
+
+static int by_track_and_begin(const void *pa, const void *pb)
+{
+	const struct slice *a = pa, *b = pb;
+
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
+	if (a->begin_ns != b->begin_ns)
+		return a->begin_ns < b->begin_ns ? -1 : 1;
+	if (a->end_ns != b->end_ns)
+		return a->end_ns > b->end_ns ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	return a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+static bool is_phase(const struct slice *s)
+{
+	return s->kind == REQUEST_PHASE || s->kind == CONNECTION_PHASE;
+}
+
+static bool fits(const struct slice *phase, const struct slice *around)
+{
+	if (phase->kind == CONNECTION_PHASE)
+		return around->kind == CONNECTION || around->kind == UNIX;
+	return around->kind == REQUEST || around->kind == EXCHANGE;
+}
+
+/* That a phase outlives what it lies in is found where slices nest. */
+static void check_phases(struct trace_check *c)
+{
+	struct check_list *l = &c->network->slices;
+	struct slice *s = l->items, *around = NULL, *before = NULL;
+
+	if (l->n)
+		qsort(s, l->n, sizeof(*s), by_track_and_begin);
+	for (size_t i = 0; i < l->n; i++) {
+		if (i && s[i].track != s[i - 1].track)
+			around = before = NULL;
+		if (!is_phase(&s[i])) {
+			around = &s[i];
+			before = NULL;
+			continue;
+		}
+		if (!around || around->end_ns < s[i].begin_ns || !fits(&s[i], around))
+			check_report_at(c, CHECK_NET_PHASE, s[i].offset, s[i].begin_ns,
+					"phase at %.6f s lies in no %s",
+					check_seconds(c, s[i].begin_ns),
+					s[i].kind == REQUEST_PHASE ? "request" : "connection");
+		else if (before && before->end_ns > s[i].begin_ns)
+			check_report_at(c, CHECK_NET_PHASE_OVERLAP, s[i].offset, s[i].begin_ns,
+					"phase at %.6f s begins before the last one ends",
+					check_seconds(c, s[i].begin_ns));
+		before = &s[i];
+	}
+}
+
+/* ---- for trace_check.c ---- */
+
+void check_network_event(struct trace_check *c)
+{
+	const TrackEvent *e = c->pkt->track_event;
+	enum kind kind;
+
+	if (!c->has_time || !e->has_track_uuid)
+		return;
+	if (e->type == TYPE_END) {
+		end(c, e);
+		return;
+	}
+	if (e->type != TYPE_BEGIN && e->type != TYPE_INSTANT)
+		return;
+	kind = kind_of(category_of(c, e), e->type);
+	if (kind == REQUEST || kind == INSTANT)
+		add_points(c, e, kind);
+	if (e->type != TYPE_BEGIN)
+		return;
+	begin(c, e, kind);
+	if (kind == OTHER)
+		return;
+	check_sizes(c, e);
+	if (kind == REQUEST)
+		check_request(c, e);
+	else if (kind == CONNECTION)
+		check_connection(c, e);
+	else if (kind == REQUEST_PHASE || kind == CONNECTION_PHASE)
+		check_phase(c, e, kind);
+}
+
+void check_network_finish(struct trace_check *c)
+{
+	if (!c->summary.complete || c->summary.n_lost || c->summary.n_dropped)
+		return;
+	check_flows(c);
+	check_phases(c);
+}

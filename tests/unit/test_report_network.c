@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_report_network.c - `tracectl report --network` of a trace made by hand: output
+ * against tests/golden/report/. With UPDATE=1 in the environment that is written anew.
+ */
+#include <check.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "good_network.h"
+#include "io.h"
+
+#define GOLDEN "tests/golden/report/"
+
+static struct good_trace t;
+static struct good_network n;
+static char out[1 << 20], err[4096], path[64];
+
+static void setup(void)
+{
+	good_trace_init(&t);
+	good_network_add(&t, &n);
+}
+
+static void teardown(void)
+{
+	good_trace_done(&t);
+}
+
+static void read_back(int fd, char *dst, size_t size)
+{
+	ssize_t len = pread(fd, dst, size - 1, 0);
+
+	ck_assert_int_ge(len, 0);
+	dst[len] = '\0';
+	close(fd);
+}
+
+/* Of the trace as it is now; `options` is one string, with a space between them. */
+static int report(const char *options)
+{
+	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO), status, argc = 2;
+	int new_out = memfd_create("out", MFD_CLOEXEC), new_err = memfd_create("err", MFD_CLOEXEC);
+	int file = memfd_create("trace", MFD_CLOEXEC);
+	char *argv[16] = { (char *)"report", (char *)"--network" }, copy[256];
+	struct buf bytes = { 0 };
+
+	/* Not compressed: what zlib makes of it is not for ever. */
+	good_trace_write(&t, &bytes, 0);
+	ck_assert_int_eq(io_write_all(file, bytes.data, bytes.len), 0);
+	buf_done(&bytes);
+	ck_assert_int_ge(dup2(file, 99), 0);
+	strcpy(path, "/proc/self/fd/99");
+	strcpy(copy, options);
+	for (char *s = copy, *arg; (arg = strsep(&s, " ")) != NULL;)
+		if (arg[0])
+			argv[argc++] = arg;
+	argv[argc++] = path;
+	fflush(NULL);
+	ck_assert_int_ge(dup2(new_out, STDOUT_FILENO), 0);
+	ck_assert_int_ge(dup2(new_err, STDERR_FILENO), 0);
+	status = cmd_report(argc, argv);
+	fflush(NULL);
+	ck_assert_int_ge(dup2(saved_out, STDOUT_FILENO), 0);
+	ck_assert_int_ge(dup2(saved_err, STDERR_FILENO), 0);
+	close(saved_out);
+	close(saved_err);
+	close(file);
+	read_back(new_out, out, sizeof(out));
+	read_back(new_err, err, sizeof(err));
+	return status;
+}
+
+static void assert_says(const char *where, const char *text)
+{
+	ck_assert_msg(strstr(where, text) != NULL, "\"%s\" is not in: %s", text, where);
+}
+
+static void assert_silent(const char *text)
+{
+	ck_assert_msg(strstr(out, text) == NULL, "\"%s\" is in: %s", text, out);
+}
+
+static size_t count(const char *text)
+{
+	size_t found = 0;
+
+	for (const char *s = out; (s = strstr(s, text)) != NULL; s++)
+		found++;
+	return found;
+}
+
+/* ---- golden output ---- */
+
+static const struct {
+	const char *name, *options;
+} golden[] = {
+	{ "network", "" },
+	{ "network-pid", "--pid 1" },
+	{ "network-time", "--comm app --from 0.15 --top 2" },
+	{ "network-json", "--json" },
+};
+
+START_TEST(output_is_what_it_was)
+{
+	char file[128];
+	struct buf expected = { 0 };
+	int fd;
+
+	ck_assert_int_eq(report(golden[_i].options), 0);
+	ck_assert_str_eq(err, "");
+	snprintf(file, sizeof(file), GOLDEN "%s.txt", golden[_i].name);
+	if (getenv("UPDATE")) {
+		fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		ck_assert_int_ge(fd, 0);
+		ck_assert_int_eq(io_write_all(fd, out, strlen(out)), 0);
+		close(fd);
+		return;
+	}
+	ck_assert_int_eq(io_read_all(file, 1 << 20, &expected), 0);
+	ck_assert_int_eq(buf_append(&expected, "", 1), 0);
+	ck_assert_str_eq(out, (const char *)expected.data);
+	buf_done(&expected);
+}
+END_TEST
+
+/* ---- what is meant ---- */
+
+START_TEST(a_trace_without_a_network_has_status_1)
+{
+	good_trace_done(&t);
+	good_trace_init(&t);
+	ck_assert_int_eq(report(""), 1);
+	assert_says(err, "has nothing of such a network");
+	ck_assert_str_eq(out, "");
+}
+END_TEST
+
+START_TEST(why_there_is_none_is_said)
+{
+	n.attributes->trace_attributes->attribute[3]->string_value = (char *)"off: not asked for";
+	ck_assert_int_eq(report("--pid 4711"), 1);
+	assert_says(err, "source net was off: not asked for");
+}
+END_TEST
+
+START_TEST(order_in_the_file_does_not_matter)
+{
+	char *before;
+
+	ck_assert_int_eq(report("--json"), 0);
+	before = strdup(out);
+	/* What lies in it first, as it may come of slices that are written when they are over. */
+	for (size_t i = 1; i < 4; i++) {
+		good_trace_move(&t, net_end(&n, n.phases[i]), net_end(&n, n.phases[0]));
+		good_trace_move(&t, n.phases[i], net_end(&n, n.phases[i]));
+	}
+	ck_assert_int_eq(report("--json"), 0);
+	ck_assert_str_eq(out, before);
+	free(before);
+}
+END_TEST
+
+START_TEST(what_has_no_end_goes_on_to_the_end)
+{
+	TracePacket *pkt = net_slice(&n, n.request->track_event->track_uuid, "GET /endless", "http",
+				     300000, 300001);
+
+	good_trace_remove(&t, net_end(&n, pkt));
+	ck_assert_int_eq(report("--from 0.25"), 0);
+	assert_says(out, "GET /endless");
+	assert_says(out, "19.7 s+");
+	assert_says(out, "->|");
+}
+END_TEST
+
+START_TEST(a_connection_whose_talk_is_understood_is_no_row)
+{
+	ck_assert_int_eq(report(""), 0);
+	assert_says(out, "TCP 127.0.0.1:6379");
+	assert_silent("TCP example.org:80");
+	assert_silent("TCP api.example.org");
+	/* Of those that are in no row there are the sums. */
+	assert_says(out, "app [100], unix /run/x.sock");
+	assert_says(out, "app [100], example.org:80");
+}
+END_TEST
+
+START_TEST(many_requests_stay_readable)
+{
+	uint64_t lane = n.request->track_event->track_uuid;
+	TracePacket *pkt;
+
+	for (unsigned i = 0; i < 300; i++) {
+		pkt = net_slice(&n, lane, "GET \u2026", "http", 300000 + i * 100, 300050 + i * 100);
+		if (i % 100 == 0)
+			net_put_number(&n, pkt, "status", 500);
+	}
+	ck_assert_int_eq(report("--from 0.25"), 0);
+	ck_assert_uint_eq(count("GET \u2026"), 20);
+	assert_says(out, "280 more, 2 of them failed: see --top, --from");
+	ck_assert_int_eq(report("--from 0.25 --top 1000"), 0);
+	ck_assert_uint_eq(count("GET \u2026"), 300);
+	assert_silent(" more");
+}
+END_TEST
+
+START_TEST(percentiles_are_of_what_is_over)
+{
+	ck_assert_int_eq(report("--json --pid 100"), 0);
+	assert_says(out,
+		    "\"origin\":\"example.org:80\",\"requests\":3,\"failed\":1,\"incomplete\":1,"
+		    "\"connections\":1,\"retransmits\":1,\"sent\":240,\"received\":5360,"
+		    "\"latency_50_ns\":2000000,\"latency_95_ns\":38000000");
+}
+END_TEST
+
+START_TEST(what_would_harm_a_terminal_is_escaped)
+{
+	net_arg(&n, n.request, "url")->string_value = (char *)"http://x/\x1b[31m\xc2\x9b";
+	net_arg(&n, n.request, "remote")->string_value = (char *)"\x1b]0;x\a";
+	ck_assert_int_eq(report(""), 0);
+	ck_assert_ptr_null(strchr(out, '\x1b'));
+	ck_assert_ptr_null(strchr(out, '\a'));
+	assert_says(out, "GET x/\\x1b[31m");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("report_network");
+	TCase *tc = tcase_create("report_network");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_loop_test(tc, output_is_what_it_was, 0, sizeof(golden) / sizeof(golden[0]));
+	tcase_add_test(tc, a_trace_without_a_network_has_status_1);
+	tcase_add_test(tc, why_there_is_none_is_said);
+	tcase_add_test(tc, order_in_the_file_does_not_matter);
+	tcase_add_test(tc, what_has_no_end_goes_on_to_the_end);
+	tcase_add_test(tc, a_connection_whose_talk_is_understood_is_no_row);
+	tcase_add_test(tc, many_requests_stay_readable);
+	tcase_add_test(tc, percentiles_are_of_what_is_over);
+	tcase_add_test(tc, what_would_harm_a_terminal_is_escaped);
+	suite_add_tcase(suite, tc);
+	sr = srunner_create(suite);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
