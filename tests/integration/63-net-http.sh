@@ -48,9 +48,9 @@ kinds() {
 record kinds kinds
 check "requests of all kinds are as in the server's log, to the byte" logged kinds 8080
 check "both sides agree, with a flow between them" pairs kinds 8080
-check "several on one connection" seen names "$T/kinds.trace" $several \
+check "several on one connection" seen names "$T/kinds.trace" "$several" \
 	"GET /s.txt" "GET /big.bin" "GET /s.txt"
-check "three in one send()" seen names "$T/kinds.trace" $pipeliner \
+check "three in one send()" seen names "$T/kinds.trace" "$pipeliner" \
 	"GET /s.txt" "GET /204" "GET /a/b/page.html"
 check "the trace keeps the rules" tracectl check "$T/kinds.trace"
 
@@ -68,9 +68,9 @@ load() {
 record load load
 check "as many as the server's log has" logged load 8080
 check "both sides of all, with flows" pairs load 8080
-check "a connection for each" seen count "$T/load.trace" $closing "GET /s.txt" 500
-check "kept connections" seen count "$T/load.trace" $keeping "GET /s.txt" 2500
-check "bodies by sendfile()" seen count "$T/load.trace" $big "GET /big.bin" 100
+check "a connection for each" seen count "$T/load.trace" "$closing" "GET /s.txt" 500
+check "kept connections" seen count "$T/load.trace" "$keeping" "GET /s.txt" 2500
+check "bodies by sendfile()" seen count "$T/load.trace" "$big" "GET /big.bin" 100
 check "the trace keeps the rules" tracectl check "$T/load.trace"
 
 # ---- HTTP/2 ----
@@ -85,7 +85,7 @@ streams() {
 record streams streams
 check "HTTP/2: streams are as in the server's log" logged streams 8081
 check "HTTP/2: both sides agree" pairs streams 8081
-check "HTTP/2: ten at a time" seen count "$T/streams.trace" $small "GET /s.txt" 1500
+check "HTTP/2: ten at a time" seen count "$T/streams.trace" "$small" "GET /s.txt" 1500
 check "the trace keeps the rules" tracectl check "$T/streams.trace"
 
 # ---- a proxy ----

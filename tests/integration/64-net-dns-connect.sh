@@ -66,7 +66,7 @@ query() { # KEY TYPE NAME RCODE ANSWERS [ARG=VALUE...]
 
 check "A" query a A www.test.lan NOERROR 10.77.0.1 proto=udp server=10.77.0.1:53
 check "AAAA" query aaaa AAAA www.test.lan NOERROR fd77::1 proto=udp
-check "over IPv6" query v6 A v4.test.lan NOERROR 10.77.0.1 server=[fd77::1]:53
+check "over IPv6" query v6 A v4.test.lan NOERROR 10.77.0.1 'server=[fd77::1]:53'
 check "over TCP" query tcp A many.test.lan NOERROR 10.77.1.1,10.77.1.7 proto=tcp
 check "CNAME" query cname A alias.test.lan NOERROR "CNAME www.test.lan,10.77.0.1"
 check "NXDOMAIN" query nx A nx.test.lan NXDOMAIN ""
@@ -100,7 +100,7 @@ connects() {
 	as refused4 curl -s http://10.77.0.1:9999/
 	as refused6 curl -s 'http://[fd77::1]:9999/'
 	as nobody curl -s http://10.77.0.77:80/
-	as then python3 -c 'import socket
+	as second python3 -c 'import socket
 try: socket.create_connection(("fd77::1", 8444))
 except OSError: socket.create_connection(("10.77.0.1", 8444)).close()'
 	as named python3 "$T/connect.py" www.test.lan 8080
@@ -113,10 +113,10 @@ failed() { # KEY REMOTE ERROR
 }
 
 check "a port that is closed" failed refused4 10.77.0.1:9999 ECONNREFUSED
-check "one of IPv6" failed refused6 [fd77::1]:9999 ECONNREFUSED
+check "one of IPv6" failed refused6 '[fd77::1]:9999' ECONNREFUSED
 check "somebody who does not answer" failed nobody 10.77.0.77:80 ETIMEDOUT
-check "IPv6 is refused ..." failed then [fd77::1]:8444 ECONNREFUSED
-check "... and IPv4 then is not" seen connected "$T/connect.trace" "${PID[then]}" 10.77.0.1:8444
+check "IPv6 is refused ..." failed second '[fd77::1]:8444' ECONNREFUSED
+check "... and IPv4 then is not" seen connected "$T/connect.trace" "${PID[second]}" 10.77.0.1:8444
 check "a connection has the name that DNS was asked for" \
 	seen named "$T/connect.trace" "${PID[named]}" www.test.lan 8080
 check "one that is given up is there" \

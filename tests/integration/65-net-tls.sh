@@ -136,10 +136,10 @@ check "the trace keeps the rules" tracectl check "$T/tls.trace"
 
 record failures failures
 check "a certificate that a client does not take" \
-	seen alert "$T/failures.trace" $UNKNOWN 10.77.0.1:8444 unknown_ca
+	seen alert "$T/failures.trace" "$UNKNOWN" 10.77.0.1:8444 unknown_ca
 check "a version that a server does not take" \
-	seen alert "$T/failures.trace" $OLD 10.77.0.1:8445 protocol_version
-check "a server that does not speak TLS" seen no_tls "$T/failures.trace" $PLAIN
+	seen alert "$T/failures.trace" "$OLD" 10.77.0.1:8445 protocol_version
+check "a server that does not speak TLS" seen no_tls "$T/failures.trace" "$PLAIN"
 check "the trace keeps the rules" tracectl check "$T/failures.trace"
 
 # ---- many ----
@@ -150,7 +150,7 @@ many() {
 }
 
 record many many
-check "each of many handshakes" seen many "$T/many.trace" $MANY "$(nginx_workers)" 50
+check "each of many handshakes" seen many "$T/many.trace" "$MANY" "$(nginx_workers)" 50
 check "the trace keeps the rules" tracectl check "$T/many.trace"
 
 stop_tracerd

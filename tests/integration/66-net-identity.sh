@@ -112,9 +112,9 @@ resets() {
 
 record resets resets
 check "a client that resets its connection: sent here, received there" \
-	seen reset "$T/resets.trace" $RESETTER "$(nginx_workers)"
+	seen reset "$T/resets.trace" "$RESETTER" "$(nginx_workers)"
 check "a server that does: the request is there, and failed" \
-	seen reset_request "$T/resets.trace" $VICTIM $RESETS /never
+	seen reset_request "$T/resets.trace" "$VICTIM" $RESETS /never
 check "the trace keeps the rules" tracectl check "$T/resets.trace"
 
 stop_tracerd

@@ -61,8 +61,8 @@ LASTCURL=$LAST
 sleep 0.3
 LAST_MEMORY=$(memory)
 end_recording || fail "recording nonsense: exit status $?"
-check "requests behind it are seen as ever" seen names "$T/robust.trace" $LASTCURL "GET /a/b/page.html"
-check "of nonsense no request is made up" seen none "$T/robust.trace" $NONSENSE
+check "requests behind it are seen as ever" seen names "$T/robust.trace" "$LASTCURL" "GET /a/b/page.html"
+check "of nonsense no request is made up" seen none "$T/robust.trace" "$NONSENSE"
 bounded() {
 	echo "$FIRST KiB before, $LAST_MEMORY KiB after"
 	[ "$LAST_MEMORY" -lt $((FIRST + 65536)) ]

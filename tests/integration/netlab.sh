@@ -32,8 +32,12 @@ need python3
 need ip iproute2
 need nsenter util-linux
 chmod 755 "$T"
-here=$SRC/tests/integration
-prog=$O/tests/integration/prog
+# shellcheck disable=SC2034 # for the scripts
+{
+	here=$SRC/tests/integration
+	prog=$O/tests/integration/prog
+	S=s C=c
+}
 export SLICEDUMP=$O/tests/tools/slicedump
 
 # ---- namespaces ----
@@ -59,9 +63,9 @@ ask() { # COMMAND...
 
 lab_net() { # NAME
 	local s=$1s c=$1c
-	ip netns add "$s" && ip netns add "$c" &&
-		ip -n "$s" link add veth0 type veth peer name veth0 netns "$c" ||
-		skip "no virtual Ethernet"
+	ip netns add "$s"
+	ip netns add "$c"
+	ip -n "$s" link add veth0 type veth peer name veth0 netns "$c" || skip "no virtual Ethernet"
 	for ns in "$s" "$c"; do
 		# No duplicate address detection: addresses are there at once.
 		at "$ns" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
@@ -74,8 +78,6 @@ lab_net() { # NAME
 	ip -n "$s" addr add fd77::1/64 dev veth0 nodad
 	ip -n "$c" addr add fd77::2/64 dev veth0 nodad
 }
-
-S=s C=c
 
 # Programs of the lab ask its name server, and no other.
 resolve_by() { # ADDRESS
@@ -204,6 +206,7 @@ lab_dns() {
 	} >"$T/dnsmasq.conf"
 	# It stays one process, and says on stderr what it is asked.
 	spawn_at $S dnsmasq -d -C "$T/dnsmasq.conf" 2>"$T/dnsmasq.log"
+	# shellcheck disable=SC2034
 	DNSMASQ=$!
 	wait_for 10 listens $S u 53 || { cat "$T/dnsmasq.log"; fail "dnsmasq starts"; exit 1; }
 	resolve_by 10.77.0.1
