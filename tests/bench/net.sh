@@ -59,10 +59,10 @@ net_ticks() { # PID...
 net_load() { # NAME: operations of about a second
 	case $1 in
 	keep) echo 20000 ab -q -k -n 20000 -c 4 http://127.0.0.1:18080/s.txt ;;
-	new) echo 6000 ab -q -n 6000 -c 4 http://127.0.0.1:18080/s.txt ;;
+	new) echo 8000 ab -q -n 8000 -c 4 http://127.0.0.1:18080/s.txt ;;
 	redis) echo 60000 redis-benchmark -p 16379 -t get -n 60000 -c 8 -q ;;
 	none) echo 1 xz -k -T1 -c -4 "$dir/net.data" ;;
-	rw) echo 500000 dd if=/dev/zero of=/dev/null bs=1 count=500000 ;;
+	rw) echo 2000000 dd if=/dev/zero of=/dev/null bs=1 count=2000000 ;;
 	esac
 }
 
