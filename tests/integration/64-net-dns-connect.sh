@@ -1,0 +1,126 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# DNS queries and connections in a trace against what programs have asked for, what dig
+# says it was told and what dnsmasq has logged.
+. "$(dirname "$0")/netlab.sh"
+
+need curl
+need dig bind9-dnsutils
+lab_net ""
+lab_nginx
+lab_dns
+
+seen() {
+	python3 "$here/net_dns.py" "$@"
+}
+
+# Somebody who listens and never answers; 10.77.0.77 is nobody, whom packets are sent to.
+ip -n $S addr add 10.77.0.9/24 dev veth0
+cat >"$T/silent.py" <<'EOF2'
+import signal, socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.77.0.9", 53))
+signal.pause()
+EOF2
+spawn_at $S python3 "$T/silent.py"
+wait_for 10 at $S sh -c "ss -Hlnu 'src 10.77.0.9' | grep -q ." || fail "somebody listens"
+ip -n $C neigh add 10.77.0.77 lladdr 02:00:00:00:00:77 dev veth0
+at $C sh -c 'echo 1 >/proc/sys/net/ipv4/tcp_syn_retries'
+
+start_tracerd
+
+# ---- DNS ----
+
+declare -A PID
+as() { # KEY COMMAND...
+	ask "${@:2}"
+	PID[$1]=$LAST
+}
+
+questions() {
+	local server
+	as a dig +tries=1 @10.77.0.1 www.test.lan A
+	as aaaa dig +tries=1 @10.77.0.1 www.test.lan AAAA
+	as v6 dig +tries=1 @fd77::1 v4.test.lan A
+	as tcp dig +tries=1 +tcp @10.77.0.1 many.test.lan A
+	as cname dig +tries=1 @10.77.0.1 alias.test.lan A
+	as big dig +tries=1 +noedns @10.77.0.1 big.test.lan TXT
+	as nx dig +tries=1 @10.77.0.1 nx.test.lan A
+	as refused dig +tries=1 @10.77.0.1 www.other.example A
+	as silent dig +tries=1 +time=1 @10.77.0.9 www.test.lan A
+	as curl curl -s -o /dev/null http://www.test.lan:8080/s.txt
+	as python python3 -c 'import socket; print(socket.getaddrinfo("www.test.lan", 80))'
+	: >"$T/asked"
+	for server in 1 2 3; do
+		ask "$prog/netclient" ask 10.77.0.1 n$server.test.lan www.test.lan m$server.test.lan
+		cat "$T/out" >>"$T/asked"
+	done
+}
+
+record dns questions
+query() { # KEY TYPE NAME RCODE ANSWERS [ARG=VALUE...]
+	seen query "$T/dns.trace" "${PID[$1]}" "${@:2}"
+}
+
+check "A" query a A www.test.lan NOERROR 10.77.0.1 proto=udp server=10.77.0.1:53
+check "AAAA" query aaaa AAAA www.test.lan NOERROR fd77::1 proto=udp
+check "over IPv6" query v6 A v4.test.lan NOERROR 10.77.0.1 'server=[fd77::1]:53'
+check "over TCP" query tcp A many.test.lan NOERROR 10.77.1.1,10.77.1.7 proto=tcp
+check "CNAME" query cname A alias.test.lan NOERROR "CNAME www.test.lan,10.77.0.1"
+check "NXDOMAIN" query nx A nx.test.lan NXDOMAIN ""
+check "REFUSED" query refused A www.other.example REFUSED ""
+check "no answer" query silent A www.test.lan "" "" server=10.77.0.9:53
+check "the resolver of libc asks for A" query curl A www.test.lan NOERROR 10.77.0.1
+check "and, in the same call, for AAAA" query curl AAAA www.test.lan NOERROR fd77::1
+check "python's as well" query python AAAA www.test.lan NOERROR fd77::1
+truncated() { # by UDP it does not fit
+	seen truncated "$T/dns.trace" "${PID[big]}" TXT big.test.lan
+}
+check "what is too long is asked for again by TCP" truncated
+check "dnsmasq's side, with a flow" seen served "$T/dns.trace" "$DNSMASQ" A alias.test.lan NOERROR
+check "sockets that follow one another: each query is its process's" \
+	seen whose "$T/dns.trace" "$T/asked"
+check "getaddrinfo() is around its queries" seen lookup "$T/dns.trace" "${PID[python]}" www.test.lan
+check "all that dnsmasq has logged" seen all "$T/dns.trace" "$DNSMASQ" "$T/dnsmasq.log"
+check "the trace keeps the rules" tracectl check "$T/dns.trace"
+
+# ---- connections ----
+
+cat >"$T/connect.py" <<'EOF2'
+# Without a request: the name can only be that of DNS.
+import socket, sys, time
+s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+time.sleep(0.1)
+s.close()
+EOF2
+
+connects() {
+	as refused4 curl -s http://10.77.0.1:9999/
+	as refused6 curl -s 'http://[fd77::1]:9999/'
+	as nobody curl -s http://10.77.0.77:80/
+	as second python3 -c 'import socket
+try: socket.create_connection(("fd77::1", 8444))
+except OSError: socket.create_connection(("10.77.0.1", 8444)).close()'
+	as named python3 "$T/connect.py" www.test.lan 8080
+	as given_up curl -s --max-time 0.5 http://10.77.0.77:81/
+}
+
+record connect connects
+failed() { # KEY REMOTE ERROR
+	seen connect "$T/connect.trace" "${PID[$1]}" "${@:2}"
+}
+
+check "a port that is closed" failed refused4 10.77.0.1:9999 ECONNREFUSED
+check "one of IPv6" failed refused6 '[fd77::1]:9999' ECONNREFUSED
+check "somebody who does not answer" failed nobody 10.77.0.77:80 ETIMEDOUT
+check "IPv6 is refused ..." failed second '[fd77::1]:8444' ECONNREFUSED
+check "... and IPv4 then is not" seen connected "$T/connect.trace" "${PID[second]}" 10.77.0.1:8444
+check "a connection has the name that DNS was asked for" \
+	seen named "$T/connect.trace" "${PID[named]}" www.test.lan 8080
+check "one that is given up is there" \
+	seen given_up "$T/connect.trace" "${PID[given_up]}" 10.77.0.77:81
+check "the trace keeps the rules" tracectl check "$T/connect.trace"
+
+stop_tracerd
+check "the daemon stops cleanly" test $? = 0

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whose sockets are: shared, passed on, reused, the same addresses twice; and how
+# connections end.
+. "$(dirname "$0")/netlab.sh"
+
+need curl
+lab_net ""
+lab_net other # with the very same addresses
+lab_nginx
+spawn_at others python3 -m http.server --directory "$T/www" --bind 10.77.0.1 8080 >"$T/other.log" 2>&1
+wait_for 10 listens others t 8080 || fail "a second server starts"
+netns() { # NAME: as the kernel numbers it
+	stat -L -c %i "/run/netns/$1"
+}
+
+seen() {
+	python3 "$here/net_identity.py" "$@"
+}
+
+# Closes what it has read a request from: reset by what it has not read.
+cat >"$T/resets.py" <<'EOF2'
+import socket, struct, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("10.77.0.1", 8300))
+s.listen()
+while True:
+    c, _ = s.accept()
+    c.recv(4096)
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    c.close()
+EOF2
+spawn_at $S python3 "$T/resets.py"
+RESETS=$!
+wait_for 10 listens $S t 8300 || fail "a server that resets starts"
+
+# Answers /slow never, and keeps what is idle.
+cat >"$T/idle.py" <<'EOF2'
+import socket, sys
+s = socket.create_connection(("10.77.0.1", 8080))
+s.sendall(b"GET /s.txt HTTP/1.1\r\nHost: a\r\n\r\n")
+s.recv(4096)
+print("ready", flush=True)
+open(sys.argv[1]).read()
+EOF2
+
+start_tracerd
+
+# ---- shared, passed on ----
+
+: >"$T/did"
+shares() {
+	ask "$prog/netclient" fork 10.77.0.1 8080
+	cat "$T/out" >>"$T/did"
+	ask "$prog/netclient" pass 10.77.0.1 8080
+	cat "$T/out" >>"$T/did"
+}
+
+record shares shares
+check "each request is of the thread that has sent it, on one connection" \
+	seen requests "$T/shares.trace" "$T/did"
+check "the bytes that a process has sent are its own" seen bytes "$T/shares.trace" "$T/did"
+check "the trace keeps the rules" tracectl check "$T/shares.trace"
+
+# ---- one descriptor, many connections ----
+
+reuses() {
+	ask "$prog/netclient" reuse 10.77.0.1 8080 8081 2000
+	cp "$T/out" "$T/reused"
+}
+
+record reuse reuses
+check "a descriptor's connections are told apart, none is longer than it was" \
+	seen connections "$T/reuse.trace" "$T/reused"
+check "the trace keeps the rules" tracectl check "$T/reuse.trace"
+
+# ---- the same addresses twice ----
+
+twins() {
+	at $C "$prog/netclient" twin 10.77.0.1 8080 5555 /s.txt >"$T/one" &
+	at otherc "$prog/netclient" twin 10.77.0.1 8080 5555 /a/b/page.html >"$T/two"
+	wait $!
+}
+
+record twins twins
+check "the same addresses in two namespaces are two connections" \
+	seen twins "$T/twins.trace" "$T/one" "$(netns s)" "$T/two" "$(netns others)"
+check "the trace keeps the rules" tracectl check "$T/twins.trace"
+
+# ---- there before, and still there afterwards ----
+
+mkfifo "$T/hold"
+exec 9<>"$T/hold"
+spawn_at $C python3 "$T/idle.py" "$T/hold" 9<&- >"$T/idle.out"
+IDLE=$!
+wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
+record idle sleep 0.3
+check "an idle connection is listed, from before the recording until after it" \
+	seen idle "$T/idle.trace" $IDLE "$(nginx_workers)"
+exec 9>&-
+
+# ---- resets ----
+
+resets() {
+	ask "$prog/netclient" reset 10.77.0.1 8080 /s.txt
+	RESETTER=$LAST
+	ask curl -s http://10.77.0.1:8300/never
+	VICTIM=$LAST
+}
+
+record resets resets
+check "a client that resets its connection: sent here, received there" \
+	seen reset "$T/resets.trace" "$RESETTER" "$(nginx_workers)"
+check "a server that does: the request is there, and failed" \
+	seen reset_request "$T/resets.trace" "$VICTIM" $RESETS /never
+check "the trace keeps the rules" tracectl check "$T/resets.trace"
+
+stop_tracerd
+check "the daemon stops cleanly" test $? = 0

@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""HTTP requests of a trace against what servers and clients say.
+
+    net_http.py log TRACE ACCESS_LOG WORKERS PORT...   the server's side, by nginx's log (netlab.sh)
+    net_http.py pairs TRACE WORKERS PORT...            both sides of each request agree
+    net_http.py count TRACE PID NAME N                 PID has made N whole requests of this name
+    net_http.py names TRACE PID NAME...                PID's requests are these, in their order
+    net_http.py none TRACE PID                     PID has made no request with a method
+    net_http.py chain TRACE PROXY N                    PROXY's requests lie within those it serves
+    net_http.py numbered TRACE PID WORKERS             of /n/1, /n/2, ... none is missing from the first seen on
+    net_http.py late TRACE WORKERS PORT PATH           HTTP/2 joined late: marked, and no name but PATH
+
+WORKERS: pids with "," between them.
+"""
+import collections
+import sys
+
+from nettrace import Trace, Verdict
+
+verdict = Verdict()
+
+
+def pids(text):
+    return {int(p) for p in text.split(",")}
+
+
+def served(trace, workers, ports):
+    return [
+        r
+        for r in trace.requests(side="server")
+        if r.pid in workers and r.get("local").rsplit(":", 1)[-1] in ports
+    ]
+
+
+def shown(target):
+    """How a target is shown: a query is hidden."""
+    path, question, _ = target.partition("?")
+    return path + "?…" if question else path
+
+
+def check_log(trace, log, workers, *ports):
+    workers = pids(workers)
+    entries = {}
+    names = "pid connection nth addr port to method target status sent body length proto".split()
+    with open(log, encoding="ascii") as f:
+        for line in f:
+            e = dict(zip(names, line.split()))
+            if e["to"] in ports:
+                key = f"{e['addr']}:{e['port']}" if ":" not in e["addr"] else f"[{e['addr']}]:{e['port']}"
+                entries.setdefault(key, []).append(e)
+    n = sum(len(v) for v in entries.values())
+    found = 0
+    seen = collections.defaultdict(list)
+    for r in served(trace, workers, ports):
+        seen[r.get("remote")].append(r)
+    for remote, requests in seen.items():
+        want = entries.get(remote, [])
+        if not want:
+            verdict.wrong("nobody came from", remote, requests[0])
+            continue
+        if want[0]["proto"] == "HTTP/2.0":  # streams end in any order
+            found += compare_streams(want, requests)
+        else:
+            requests.sort(key=lambda r: r.number("index"))
+            found += sum(compare(e, r) for e, r in zip(want, requests))
+            if len(requests) > len(want):
+                verdict.wrong(f"{remote}: {len(requests)} requests, the log has {len(want)}")
+    verdict.share("requests of the log", found, n)
+    for status in sorted({e["status"] for v in entries.values() for e in v}):
+        want = sum(e["status"] == status for v in entries.values() for e in v)
+        verdict.share(f"status {status}", sum(r.get("status") == status for v in seen.values() for r in v), want)
+
+
+def compare(entry, request):
+    """An entry of the log and a request of HTTP/1: the same to the byte."""
+    pairs = [
+        ("pid", str(request.pid), entry["pid"]),
+        ("method", request.get("method"), entry["method"]),
+        ("path", request.path, shown(entry["target"])),
+        ("status", request.get("status"), entry["status"]),
+        ("response_bytes", request.get("response_bytes"), entry["sent"]),
+        ("request_bytes", request.get("request_bytes"), entry["length"]),
+        ("proto", request.get("proto"), entry["proto"]),
+    ]
+    for what, seen, want in pairs:
+        if seen != want:
+            verdict.wrong(f"{what}: seen {seen!r}, the log has {want!r}: {request}")
+            return 0
+    verdict.check(request.whole(), "not whole:", request)
+    return request.whole()
+
+
+def compare_streams(entries, requests):
+    def key(method, path, status, body):
+        return method, path, status, body
+
+    want = collections.Counter(key(e["method"], shown(e["target"]), e["status"], e["body"]) for e in entries)
+    seen = collections.Counter(
+        key(r.get("method"), r.path, r.get("status"), r.get("response_body", "0")) for r in requests if r.whole()
+    )
+    for k, n in (seen - want).items():
+        verdict.wrong(f"{n} more than in the log of", k)
+    for r in requests:
+        verdict.equal("proto", r.get("proto"), "HTTP/2")
+    return (seen & want).total()
+
+
+def check_pairs(trace, workers, *ports):
+    ours = served(trace, pids(workers), ports)
+    theirs = collections.defaultdict(list)
+    for r in trace.requests(side="client"):
+        theirs[r.get("local"), r.get("remote")].append(r)
+    for requests in theirs.values():
+        requests.sort(key=lambda r: r.number("index"))
+    matched = whole = 0
+    flows = collections.Counter(f for r in trace.requests() for f in r.flows)
+    for r in ours:
+        index = r.number("index")
+        others = [o for o in theirs[r.get("remote"), r.get("local")] if o.number("index") == index]
+        if len(others) != 1:
+            verdict.wrong(f"{len(others)} clients' sides of", r)
+            continue
+        other = others[0]
+        whole += other.whole()
+        for arg in ("method", "url", "status", "response_bytes", "response_body", "request_bytes", "content_type"):
+            verdict.equal(f"{arg} of both sides of {r}", r.get(arg), other.get(arg))
+        both = r.flows & other.flows
+        verdict.check(both, "no flow between", other, "and", r)
+        verdict.check(all(flows[f] == 2 for f in both), "a flow of several requests:", r)
+        verdict.check(other.begin <= r.begin, "served before it was sent:", other, r)
+        matched += bool(both)
+    verdict.share("pairs with a flow", matched, len(ours))
+    verdict.share("whole at the client", whole, len(ours))
+
+
+def check_count(trace, pid, name, n):
+    requests = [r for r in trace.requests(side="client") if r.pid == int(pid)]
+    good = [r for r in requests if r.whole() and r.name == name]
+    verdict.share(f"{name} of {pid}", len(good), int(n))
+    for r in requests:
+        if r not in good:
+            verdict.wrong(r)
+
+
+def check_names(trace, pid, *names):
+    requests = sorted((r for r in trace.requests(side="client") if r.pid == int(pid)), key=lambda r: r.begin)
+    for r in requests:
+        print(r)
+    verdict.equal("requests", [r.name for r in requests], list(names))
+
+
+def check_none(trace, pid):
+    for r in trace.requests(side="client"):
+        # What begins as a request may well be shown as one that never ended.
+        verdict.check(r.pid != int(pid) or not r.whole() or r.number("status") >= 400, "made up:", r)
+
+
+def check_chain(trace, proxy, n):
+    ends = {"client": [], "server": []}
+    for r in trace.requests():
+        if r.pid == int(proxy) and r.whole():
+            ends[r.get("side")].append(r)
+    for side, requests in ends.items():
+        verdict.share(f"whole requests of the proxy, its {side}'s side", len(requests), int(n))
+    # One after the other: each has one around it, and no two the same.
+    left = sorted(ends["server"], key=lambda r: r.begin)
+    for r in sorted(ends["client"], key=lambda r: r.begin):
+        around = next((o for o in left if o.begin <= r.begin and r.end <= o.end and o.path == r.path), None)
+        if around:
+            left.remove(around)
+        else:
+            verdict.wrong("nobody has asked for", r)
+
+
+def check_numbered(trace, pid, workers):
+    for side, whose in (("client", {int(pid)}), ("server", pids(workers))):
+        numbers = []
+        late = 0
+        for r in trace.requests(side=side):
+            if r.pid in whose and r.path.startswith("/n/"):
+                if r.whole():
+                    numbers.append(int(r.path[3:]))
+                late += r.true("joined_late")
+        numbers.sort()
+        # What was under way at the beginning has no head, at the end no answer.
+        verdict.check(len(numbers) > 100, side, "few requests:", len(numbers))
+        verdict.equal(f"{side}'s", numbers, list(range(numbers[0], numbers[-1] + 1)) if numbers else [])
+        print(side, "from", numbers[:1], "to", numbers[-1:])
+
+
+def check_late(trace, workers, port, path):
+    late = [r for r in served(trace, pids(workers), (port,)) if r.true("joined_late")]
+    verdict.check(len(late) > 100, "few requests joined late:", len(late))
+    for r in late:
+        verdict.check(r.path in ("", path), "a wrong name:", r)
+        verdict.equal("proto", r.get("proto"), "HTTP/2")
+
+
+command, path, *rest = sys.argv[1:]
+globals()["check_" + command](Trace(path), *rest)
+verdict.end()
