@@ -213,6 +213,22 @@ static void take_unknown(struct http1 *h, enum net_direction dir, uint64_t n,
 	}
 }
 
+/*
+ * Of a connection that we know from its beginning this may come late, too: then what is
+ * before it is missing.
+ */
+static void see_first(struct http1 *h, enum net_direction dir, uint64_t off)
+{
+	struct http1_half *half = &h->half[dir];
+
+	half->was_seen = true;
+	half->from_start = off == 0 || h->half[!dir].from_start;
+	half->state = half->from_start ? HTTP1_BETWEEN : HTTP1_SEEKING;
+	half->at = half->from_start ? 0 : off;
+	if (h->is_switched)
+		h->switched[dir] = off;
+}
+
 enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struct net_piece *piece)
 {
 	struct http1_half *half = &h->half[dir];
@@ -220,13 +236,8 @@ enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struc
 	uint64_t end = piece->off + piece->len, n_old;
 	bool was_switched = h->is_switched;
 
-	if (!half->was_seen) {
-		half->state = piece->off ? HTTP1_SEEKING : HTTP1_BETWEEN;
-		half->at = piece->off;
-		half->was_seen = true;
-		if (h->is_switched)
-			h->switched[dir] = piece->off;
-	}
+	if (!half->was_seen)
+		see_first(h, dir, piece->off);
 	n_old = half->at > piece->off ? half->at - piece->off : 0;
 	if (n_old >= piece->len)
 		return HTTP1_GOES_ON;

@@ -40,11 +40,16 @@ void http1_switch(struct http1 *h, struct http1_entry *entry)
 		from = entry->e;
 		h->is_h2c = strcasecmp(from.upgrade, "h2c") == 0;
 	}
+	if (entry && !entry->request_over)
+		entry->is_alone = true; /* it will not be any more */
 	http1_begin_body(h, NET_RESPONSE, HTTP1_NO_BODY, 0);
+	/* What seemed to be requests behind it is the other protocol's. */
 	while (h->queue.first)
-		http1_hand_over(h, h->queue.first, EXCHANGE_LOST);
-	for (int dir = 0; dir < 2; dir++)
+		http1_queue_drop(&h->queue, h->queue.first);
+	for (int dir = 0; dir < 2; dir++) {
+		h->half[dir].entry = NULL;
 		http1_forget_head(&h->half[dir]);
+	}
 	if (!h->is_h2c)
 		begin_tunnel(h, &from);
 }

@@ -21,7 +21,7 @@ enum http1_state {
 
 struct http1_half {
 	enum http1_state state;
-	bool was_seen;
+	bool was_seen, from_start;
 	uint64_t at;		     /* offset behind what has been taken */
 	uint64_t piece_off, last_ns; /* of the piece that is looked at, or was */
 	struct net_piece begin;	     /* of the message: where and whose; without data */

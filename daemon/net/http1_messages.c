@@ -191,7 +191,7 @@ static struct http1_entry *response_entry(struct http1 *h)
 	struct http1_entry *entry = http1_queue_waiting(&h->queue), *early;
 	bool is_second;
 	bool all_seen = request->was_seen ? request->state != HTTP1_SEEKING
-					  : h->half[NET_RESPONSE].begin.off == 0;
+					  : h->half[NET_RESPONSE].from_start;
 
 	if (entry)
 		return entry;
@@ -382,8 +382,16 @@ void http1_head_dropped(struct http1 *h, enum net_direction dir)
 	struct http1_entry *entry = half->entry;
 
 	half->entry = NULL;
-	if (dir == NET_REQUEST && entry)
+	if (dir == NET_REQUEST && entry && !entry->response_begun) {
 		http1_queue_drop(&h->queue, entry);
+	} else if (dir == NET_REQUEST && entry) {
+		entry->has_request = false;
+		entry->is_alone = true;
+		entry->e.request_ns = entry->e.request_off = 0;
+		entry->e.request_tgid = entry->e.request_tid = 0;
+		if (entry->response_over)
+			http1_hand_over(h, entry, 0);
+	}
 	h->is_unsure |= dir == NET_RESPONSE;
 	http1_forget_head(half);
 }

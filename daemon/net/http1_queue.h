@@ -17,7 +17,7 @@ struct http1_entry {
 	struct http1_entry *next;
 	struct exchange e;
 	bool has_request;		  /* or the response came before it */
-	bool is_alone;			  /* no request will come */
+	bool is_alone;			  /* no more of its request will come */
 	bool request_over, response_over; /* with the body */
 	bool response_begun;		  /* the final one */
 	bool response_lost;		  /* part of it */

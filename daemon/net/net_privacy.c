@@ -76,7 +76,7 @@ static void put(struct out *o, const void *data, size_t n)
 	memcpy(o->text + o->len, data, some);
 	for (size_t i = 0; i < some; i++)
 		if (o->text[o->len + i] == '\0')
-			o->text[o->len + i] = '?';
+			o->text[o->len + i] = '_';
 	o->len += some;
 	if (some < n) {
 		o->is_full = true;
