@@ -225,7 +225,8 @@ static void request_head(struct http2_stream *st, const struct http2_head *h)
 
 	if (st->has_head[NET_REQUEST])
 		return; /* trailers, of which nothing is kept */
-	st->has_head[NET_REQUEST] = true;
+	/* Without one it is trailers too, of a request that had begun before. */
+	st->has_head[NET_REQUEST] = h->method[0] || h->has_unknown;
 	COPY(e->method, h->method);
 	COPY(e->scheme, h->scheme);
 	if (h->authority[0])
@@ -261,12 +262,12 @@ static void response_head(struct http2_stream *st, const struct http2_head *h)
 {
 	struct exchange *e = &st->e;
 
-	if (!st->has_head[NET_RESPONSE]) {
+	if (!st->has_head[NET_RESPONSE] || (e->status == 0 && h->status >= 200)) {
 		if (h->status >= 100 && h->status < 200) {
 			interim_head(e, h);
 			return;
 		}
-		st->has_head[NET_RESPONSE] = true;
+		st->has_head[NET_RESPONSE] = h->status || h->has_unknown; /* likewise */
 		e->status = h->status;
 		COPY(e->content_type, h->content_type);
 		e->response_length = h->length;

@@ -35,6 +35,7 @@ struct wire {
 	size_t n_calls;
 	struct wire_hole holes[2][WIRE_MAX_HOLES];
 	size_t n_holes[2];
+	bool has_tricky_bodies; /* which look much like frames */
 };
 
 struct wire_result {
