@@ -55,6 +55,10 @@ static void tell(struct http2_streams *s, struct http2_stream *st, uint32_t flag
 	struct exchange *e = &st->e;
 
 	e->flags |= flags;
+	if (flags & (EXCHANGE_INCOMPLETE | EXCHANGE_CLOSED)) {
+		e->request_end_ns = st->ended[NET_REQUEST] ? e->request_end_ns : 0;
+		e->response_end_ns = st->ended[NET_RESPONSE] ? e->response_end_ns : 0;
+	}
 	if (!s->goes_away)
 		e->flags |= EXCHANGE_KEEPS_ALIVE;
 	if (e->request_ns == 0)
@@ -291,6 +295,7 @@ static void begin_tunnel(struct http2_streams *s, struct http2_stream *st)
 	e->request_end_ns = e->response_ns = e->response_end_ns;
 	e->request_bytes = e->response_bytes = 0;
 	e->request_body = e->response_body = 0;
+	e->response_length = -1;
 }
 
 void http2_stream_head(struct http2_streams *s, struct http2_stream *st, enum net_direction dir,

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http2_wire.h"
+#include "h2_wire.h"
 
-static struct wire w;
-static struct wire_result r, expected;
+static struct h2_wire w;
+static struct h2_result r, expected;
 
 static void set_up(void)
 {
-	wire_init(&w);
+	h2_init(&w);
 }
 
 static void tear_down(void)
 {
-	wire_done(&w);
+	h2_done(&w);
 }
 
 static uint32_t any(uint32_t n)
@@ -52,23 +52,23 @@ static void any_request(uint32_t stream)
 	snprintf(host, sizeof(host), "host-%u", stream % 5);
 	if (any(4) == 0) { /* in several frames */
 		size_t len, at = 0, n;
-		uint8_t *block = wire_block(&w, NET_REQUEST, &len, ":method",
-					    has_body ? "POST" : "GET", ":scheme", "http", ":path",
-					    path, ":authority", host, name, value, NULL);
+		uint8_t *block = h2_block(&w, NET_REQUEST, &len, ":method",
+					  has_body ? "POST" : "GET", ":scheme", "http", ":path",
+					  path, ":authority", host, name, value, NULL);
 
 		for (; at < len; at += n) {
 			n = 1 + any((uint32_t)(len - at));
-			wire_frame(&w, NET_REQUEST, at == 0 ? HTTP2_HEADERS : HTTP2_CONTINUATION,
-				   (at == 0 ? flags : 0) | (at + n == len ? HTTP2_END_HEADERS : 0),
-				   stream, block + at, n);
+			h2_frame(&w, NET_REQUEST, at == 0 ? HTTP2_HEADERS : HTTP2_CONTINUATION,
+				 (at == 0 ? flags : 0) | (at + n == len ? HTTP2_END_HEADERS : 0),
+				 stream, block + at, n);
 		}
 		free(block);
 	} else {
-		wire_headers(&w, NET_REQUEST, flags, stream, ":method", has_body ? "POST" : "GET",
-			     ":scheme", "http", ":path", path, ":authority", host, name, value);
+		h2_headers(&w, NET_REQUEST, flags, stream, ":method", has_body ? "POST" : "GET",
+			   ":scheme", "http", ":path", path, ":authority", host, name, value);
 	}
 	if (has_body)
-		wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, stream, any(3000), (int)any(30) - 15);
+		h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, stream, any(3000), (int)any(30) - 15);
 }
 
 static void any_response(uint32_t stream)
@@ -80,16 +80,16 @@ static void any_response(uint32_t stream)
 	any_field(name, value);
 	snprintf(type, sizeof(type), "type/%u", stream);
 	if (any(12) == 0)
-		wire_headers(&w, NET_RESPONSE, 0, stream, ":status", "103");
-	wire_headers(&w, NET_RESPONSE, 0, stream, ":status", statuses[stream / 2 % 4],
-		     "content-type", type, name, value);
+		h2_headers(&w, NET_RESPONSE, 0, stream, ":status", "103");
+	h2_headers(&w, NET_RESPONSE, 0, stream, ":status", statuses[stream / 2 % 4], "content-type",
+		   type, name, value);
 	for (unsigned i = any(4); i > 0; i--)
-		wire_data(&w, NET_RESPONSE, 0, stream, any(2) ? any(100) : any(16384),
-			  (int)any(30) - 15);
+		h2_data(&w, NET_RESPONSE, 0, stream, any(2) ? any(100) : any(16384),
+			(int)any(30) - 15);
 	if (has_trailers)
-		wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, stream, "grpc-status", "5");
+		h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, stream, "grpc-status", "5");
 	else
-		wire_data(&w, NET_RESPONSE, HTTP2_END_STREAM, stream, any(5), -1);
+		h2_data(&w, NET_RESPONSE, HTTP2_END_STREAM, stream, any(5), -1);
 }
 
 /* A long connection with some streams open at any time. */
@@ -99,7 +99,7 @@ static void any_connection(unsigned seed, unsigned n_streams)
 	uint64_t time_ns = 100;
 
 	srandom(seed);
-	wire_begin(&w);
+	h2_begin(&w);
 	while (n_streams > 0 || n > 0) {
 		if (n_streams > 0 && n < 8 && any(2)) {
 			any_request(stream);
@@ -107,17 +107,17 @@ static void any_connection(unsigned seed, unsigned n_streams)
 			stream += 2;
 			n_streams--;
 			if (any(2))
-				wire_call(&w, NET_REQUEST, time_ns += 10);
+				h2_call(&w, NET_REQUEST, time_ns += 10);
 		} else if (n > 0) {
-			wire_call(&w, NET_REQUEST, time_ns += 10);
+			h2_call(&w, NET_REQUEST, time_ns += 10);
 			k = any(n);
 			any_response(open[k]);
 			open[k] = open[--n];
 			if (any(2))
-				wire_call(&w, NET_RESPONSE, time_ns += 10);
+				h2_call(&w, NET_RESPONSE, time_ns += 10);
 		}
 	}
-	wire_call(&w, NET_RESPONSE, time_ns += 10);
+	h2_call(&w, NET_RESPONSE, time_ns += 10);
 }
 
 static void must_be_equal(const struct exchange *a, const struct exchange *b)
@@ -146,7 +146,7 @@ static void must_be_part(const struct exchange *e, const struct exchange *want)
 static void all_must_be_parts(void)
 {
 	for (size_t i = 0; i < r.n; i++) {
-		const struct exchange *e = &r.got[i], *want = wire_find(&expected, e->index);
+		const struct exchange *e = &r.got[i], *want = h2_find(&expected, e->index);
 
 		must_be_part(e, want);
 		ck_assert(e->request_ns == 0 || e->request_ns >= want->request_ns);
@@ -155,9 +155,9 @@ static void all_must_be_parts(void)
 	}
 }
 
-static void must_be_the_same(enum wire_cut cut)
+static void must_be_the_same(enum h2_cut cut)
 {
-	wire_read(&w, cut, &r);
+	h2_read(&w, cut, &r);
 	ck_assert_int_eq(r.r, 0);
 	ck_assert_uint_eq(r.n, expected.n);
 	for (size_t i = 0; i < r.n; i++)
@@ -170,7 +170,7 @@ START_TEST(any_cuts_give_the_same)
 
 	w.has_tricky_bodies = true;
 	any_connection((unsigned)_i + 1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	ck_assert_uint_eq(expected.n, 60);
 	for (size_t i = 0; i < expected.n; i++) {
 		path_of((uint32_t)expected.got[i].index, path);
@@ -179,7 +179,7 @@ START_TEST(any_cuts_give_the_same)
 		ck_assert_int_ne(expected.got[i].status, 0);
 	}
 	for (int i = 0; i < 10; i++)
-		must_be_the_same(WIRE_CUT);
+		must_be_the_same(H2_CUT);
 }
 END_TEST
 
@@ -188,9 +188,9 @@ START_TEST(bodies_need_not_be_copied)
 {
 	w.has_tricky_bodies = true;
 	any_connection((unsigned)_i + 1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	for (int i = 0; i < 10; i++)
-		must_be_the_same(WIRE_COPIED);
+		must_be_the_same(H2_COPIED);
 }
 END_TEST
 
@@ -201,13 +201,13 @@ START_TEST(joined_late_no_name_is_wrong)
 
 	w.has_tricky_bodies = true;
 	any_connection((unsigned)_i + 1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	for (size_t first = 1; first < w.n_calls; first += 1 + any(5)) {
-		enum wire_cut cut = any(2) ? WIRE_COPIED : WIRE_WHOLE;
-		struct http2 *h = http2_new(&wire_privacy, true, wire_take, &r);
+		enum h2_cut cut = any(2) ? H2_COPIED : H2_WHOLE;
+		struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
 
 		r.n = 0;
-		wire_feed(&w, h, first, w.n_calls, cut, &r);
+		h2_feed(&w, h, first, w.n_calls, cut, &r);
 		http2_end(h, 1000000, EXCHANGE_INCOMPLETE);
 		http2_free(h);
 		all_must_be_parts();
@@ -230,23 +230,23 @@ START_TEST(joined_anywhere_no_name_is_wrong)
 	size_t n = 0;
 
 	any_connection((unsigned)_i + 1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	for (int i = 0; i < 50; i++) {
-		struct http2 *h = http2_new(&wire_privacy, true, wire_take, &r);
+		struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
 		size_t first = any((uint32_t)w.n_calls);
-		struct wire_call was = w.calls[first], *c = &w.calls[first];
+		struct h2_call was = w.calls[first], *c = &w.calls[first];
 		uint32_t skip = any((uint32_t)c->len);
 
 		r.n = 0;
 		c->at += skip;
 		c->len -= skip;
-		wire_feed(&w, h, first, w.n_calls, any(2) ? WIRE_COPIED : WIRE_CUT, &r);
+		h2_feed(&w, h, first, w.n_calls, any(2) ? H2_COPIED : H2_CUT, &r);
 		w.calls[first] = was;
 		http2_end(h, 1000000, EXCHANGE_INCOMPLETE);
 		http2_free(h);
 		for (size_t k = 0; k < r.n; k++) {
 			if (r.got[k].index % 2 == 1 && r.got[k].index < 120)
-				must_be_part(&r.got[k], wire_find(&expected, r.got[k].index));
+				must_be_part(&r.got[k], h2_find(&expected, r.got[k].index));
 			else
 				ck_assert(!r.got[k].path[0] && !r.got[k].host[0]);
 		}
@@ -263,15 +263,15 @@ START_TEST(after_a_loss_no_name_is_wrong)
 
 	w.has_tricky_bodies = true;
 	any_connection((unsigned)_i + 1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	for (int i = 0; i < 20; i++) {
-		struct http2 *h = http2_new(&wire_privacy, false, wire_take, &r);
-		enum wire_cut cut = any(2) ? WIRE_COPIED : WIRE_WHOLE;
+		struct http2 *h = http2_new(&h2_privacy, false, h2_take, &r);
+		enum h2_cut cut = any(2) ? H2_COPIED : H2_WHOLE;
 		size_t lost = 3 + any((uint32_t)w.n_calls - 3);
 
 		r.n = 0;
-		wire_feed(&w, h, 0, lost, cut, &r);
-		wire_feed(&w, h, lost + 1 + any(3), w.n_calls, cut, &r);
+		h2_feed(&w, h, 0, lost, cut, &r);
+		h2_feed(&w, h, lost + 1 + any(3), w.n_calls, cut, &r);
 		http2_end(h, 1000000, EXCHANGE_INCOMPLETE);
 		http2_free(h);
 		all_must_be_parts();
@@ -285,11 +285,11 @@ END_TEST
 /* What is over is told, not kept until the connection ends. */
 START_TEST(streams_of_before_do_not_pile_up)
 {
-	struct http2 *h = http2_new(&wire_privacy, true, wire_take, &r);
+	struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
 
 	r.n = 0;
 	any_connection(1, 500);
-	wire_feed(&w, h, w.n_calls / 3, w.n_calls, WIRE_COPIED, &r);
+	h2_feed(&w, h, w.n_calls / 3, w.n_calls, H2_COPIED, &r);
 	ck_assert_uint_le(http2_open(h), 1);
 	http2_free(h);
 }
@@ -297,12 +297,12 @@ END_TEST
 
 START_TEST(a_beginning_that_is_seen_is_not_late)
 {
-	struct http2 *h = http2_new(&wire_privacy, true, wire_take, &r);
+	struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
 
 	any_connection(1, 60);
-	wire_read(&w, WIRE_WHOLE, &expected);
+	h2_read(&w, H2_WHOLE, &expected);
 	r.n = 0;
-	wire_feed(&w, h, 0, w.n_calls, WIRE_COPIED, &r);
+	h2_feed(&w, h, 0, w.n_calls, H2_COPIED, &r);
 	http2_free(h);
 	ck_assert_uint_eq(r.n, expected.n);
 	for (size_t i = 0; i < r.n; i++)
@@ -314,13 +314,13 @@ END_TEST
 START_TEST(names_of_before_are_left_out)
 {
 	const struct exchange *e;
-	struct http2 *h = http2_new(&wire_privacy, true, wire_take, &r);
+	struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
 
 	r.n = 0;
-	wire_begin(&w);
+	h2_begin(&w);
 	for (uint32_t i = 0; i < 5; i++)
-		wire_get(&w, 2 * i + 1, i == 3 ? "/other" : "/same", 10, 100 * (i + 1));
-	wire_feed(&w, h, w.n_calls - 6, w.n_calls, WIRE_WHOLE, &r);
+		h2_get(&w, 2 * i + 1, i == 3 ? "/other" : "/same", 10, 100 * (i + 1));
+	h2_feed(&w, h, w.n_calls - 6, w.n_calls, H2_WHOLE, &r);
 	http2_free(h);
 	ck_assert_uint_eq(r.n, 3);
 	for (size_t i = 0; i < 3; i++) {
