@@ -308,14 +308,22 @@ static void on_lost(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 	http2_streams_lose(&h->streams, dir);
 }
 
-/* The beginning, for all that we were told: no header fields can have been before it. */
+/*
+ * The beginning, for all that we were told. What a server can have said before it are
+ * SETTINGS, if we know where its frames are: no header fields.
+ */
 static void on_preface(struct http2 *h)
 {
-	if (!h->joined_late || h->streams.n > 0)
+	struct direction *answers = &h->dirs[NET_RESPONSE];
+
+	if (!h->joined_late || h->streams.n > 0 || answers->has_blocks)
 		return;
 	h->dirs[NET_REQUEST].hpack.is_partial = false;
-	if (!h->dirs[NET_RESPONSE].has_blocks)
-		h->dirs[NET_RESPONSE].hpack.is_partial = false;
+	if (!answers->has_begun)
+		answers->walk.place = HTTP2_AT_HEAD;
+	else if (answers->walk.place == HTTP2_NOWHERE || answers->walk.n_trials > 0)
+		return;
+	answers->hpack.is_partial = false;
 	h->joined_late = h->streams.has_holes = false;
 	h->streams.hole_flag = 0;
 }
@@ -343,7 +351,7 @@ static void on_step(struct http2 *h, enum net_direction dir, enum http2_step ste
 		on_lost(h, dir, time_ns);
 		break;
 	case HTTP2_NOTHING:
-	case HTTP2_FOUND:
+	case HTTP2_PASSED:
 		break;
 	}
 }

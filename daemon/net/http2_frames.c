@@ -10,6 +10,8 @@
 #define MAX_SOUGHT_DATA (1 << 20)
 #define MAX_SOUGHT	(1 << 14)
 
+#define MIN_HEADS 3 /* that must follow each other */
+
 static const uint8_t preface[HTTP2_PREFACE_LEN + 1] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /* What a type's frames are like. */
@@ -67,26 +69,35 @@ static bool is_likely(const uint8_t *p)
 
 	return f.type < N_HTTP2_TYPES && is_possible(&f) && (p[5] & 0x80) == 0 &&
 	       (f.flags & ~shapes[f.type].flags) == 0 &&
-	       f.len <= (f.type == HTTP2_DATA ? MAX_SOUGHT_DATA : MAX_SOUGHT);
+	       f.len <= (f.type == HTTP2_DATA ? MAX_SOUGHT_DATA : MAX_SOUGHT) &&
+	       (f.type != HTTP2_HEADERS || f.len > 0);
 }
 
-bool http2_frames_at(const uint8_t *data, size_t n, unsigned n_min)
+/* Heads where the one before says, as far as they can be seen. */
+struct chain {
+	unsigned n_heads; /* 0: there is none, or a wrong one among them */
+	bool is_whole;	  /* the last frame ends where the data does; it is not all DATA */
+};
+
+static struct chain chain_at(const uint8_t *data, size_t n)
 {
-	unsigned n_heads = 0;
+	struct chain c = { 0 };
+	bool has_other = false;
 
 	while (n >= HTTP2_HEAD_LEN) {
-		uint32_t len;
+		struct http2_frame f = frame_of(data);
 
 		if (!is_likely(data))
-			return false;
-		n_heads++;
-		len = frame_of(data).len;
-		if (n - HTTP2_HEAD_LEN < len)
-			break;
-		data += HTTP2_HEAD_LEN + len;
-		n -= HTTP2_HEAD_LEN + len;
+			return (struct chain){ 0 };
+		c.n_heads++;
+		has_other |= f.type != HTTP2_DATA;
+		if (n - HTTP2_HEAD_LEN < f.len)
+			return c;
+		data += HTTP2_HEAD_LEN + f.len;
+		n -= HTTP2_HEAD_LEN + f.len;
 	}
-	return n_heads >= n_min;
+	c.is_whole = n == 0 && has_other;
+	return c;
 }
 
 bool http2_is_preface(const uint8_t *data, size_t n)
@@ -96,27 +107,35 @@ bool http2_is_preface(const uint8_t *data, size_t n)
 
 bool http2_is_frames(const uint8_t *data, size_t n)
 {
-	struct http2_frame f;
+	struct chain c = chain_at(data, n);
 
-	if (http2_frames_at(data, n, 2))
-		return true;
-	if (!http2_frames_at(data, n, 1))
-		return false;
-	f = frame_of(data);
-	return f.type != HTTP2_DATA && f.len == n - HTTP2_HEAD_LEN;
+	return c.n_heads >= 2 || c.is_whole;
 }
 
 /*
- * Calls begin with a frame more often than not, and so does what is copied behind a gap:
- * there one head is enough, within the bytes it takes two.
+ * Calls begin with a frame more often than not, and end with one, and so does what is
+ * copied behind a gap. A chain of frames that fills them, or of three within, is believed.
+ * A lone head, such as DATA's, is not before it is followed by others.
  */
+static bool find(struct http2_walk *w, const uint8_t *data, uint64_t n)
+{
+	struct chain c = chain_at(data, n);
+
+	if (c.n_heads >= MIN_HEADS || (c.is_whole && c.n_heads > w->is_within))
+		w->n_trials = 0;
+	else if (c.n_heads > w->is_within)
+		w->n_trials = MIN_HEADS - 1;
+	else
+		return false;
+	return true;
+}
+
 static enum http2_step search(struct http2_walk *w, const uint8_t *data, uint64_t n,
 			      uint64_t *ret_used)
 {
 	uint64_t at = 0;
 
-	while (n - at >= HTTP2_HEAD_LEN &&
-	       !http2_frames_at(data + at, n - at, w->is_within ? 2 : 1)) {
+	while (n - at >= HTTP2_HEAD_LEN && !find(w, data + at, n - at)) {
 		w->is_within = true;
 		at++;
 	}
@@ -126,18 +145,20 @@ static enum http2_step search(struct http2_walk *w, const uint8_t *data, uint64_
 		*ret_used = n;
 		return HTTP2_NOTHING;
 	}
-	w->n_searched = 0;
 	w->place = HTTP2_AT_HEAD;
-	w->n_head = 0;
 	*ret_used = at;
-	return HTTP2_FOUND;
+	return HTTP2_PASSED;
 }
 
 static enum http2_step lose(struct http2_walk *w, bool is_within)
 {
+	bool was_found = w->n_trials == 0;
+
 	w->place = HTTP2_NOWHERE;
 	w->n_head = 0;
 	w->is_within = is_within;
+	if (!was_found)
+		return HTTP2_PASSED;
 	w->n_searched = 0;
 	return HTTP2_LOST;
 }
@@ -179,11 +200,13 @@ static enum http2_step walk_head(struct http2_walk *w, const uint8_t *data, uint
 		return HTTP2_NOTHING;
 	w->n_head = 0;
 	w->frame = frame_of(w->head);
-	if (!is_possible(&w->frame))
+	w->is_trial = w->n_trials > 0;
+	if (w->is_trial ? !is_likely(w->head) : !is_possible(&w->frame))
 		return lose(w, true);
+	w->n_trials -= w->is_trial;
 	w->left = w->frame.len;
 	w->place = HTTP2_AT_PAYLOAD;
-	return HTTP2_FRAME;
+	return w->is_trial ? HTTP2_PASSED : HTTP2_FRAME;
 }
 
 enum http2_step http2_walk(struct http2_walk *w, const uint8_t *data, uint64_t n,
@@ -192,7 +215,7 @@ enum http2_step http2_walk(struct http2_walk *w, const uint8_t *data, uint64_t n
 	*ret_used = 0;
 	if (w->place == HTTP2_AT_PAYLOAD && w->left == 0) {
 		w->place = HTTP2_AT_HEAD;
-		return HTTP2_FRAME_END;
+		return w->is_trial ? HTTP2_PASSED : HTTP2_FRAME_END;
 	}
 	if (n == 0)
 		return HTTP2_NOTHING;
@@ -204,7 +227,7 @@ enum http2_step http2_walk(struct http2_walk *w, const uint8_t *data, uint64_t n
 	case HTTP2_AT_PAYLOAD:
 		*ret_used = n < w->left ? n : w->left;
 		w->left -= (uint32_t)*ret_used;
-		return HTTP2_PAYLOAD;
+		return w->is_trial ? HTTP2_PASSED : HTTP2_PAYLOAD;
 	default:
 		if (data)
 			return search(w, data, n, ret_used);

@@ -54,8 +54,10 @@ struct http2_walk {
 	uint8_t head[HTTP2_PREFACE_LEN];
 	uint8_t n_head; /* so many bytes of it, or of the preface, have come */
 	struct http2_frame frame;
-	uint32_t left;	/* of the frame's payload */
-	bool is_within; /* lost within these bytes, not before them */
+	uint32_t left;	  /* of the frame's payload */
+	bool is_within;	  /* lost within these bytes, not before them */
+	uint8_t n_trials; /* so many heads more must be where they should before they count */
+	bool is_trial;	  /* of the frame: it does not count */
 	uint64_t n_searched;
 };
 
@@ -66,15 +68,12 @@ enum http2_step {
 	HTTP2_FRAME,	  /* `frame` is known, its payload begins */
 	HTTP2_PAYLOAD,	  /* what is used up belongs to it */
 	HTTP2_FRAME_END,
-	HTTP2_LOST,  /* there was no head where one should have been */
-	HTTP2_FOUND, /* but here is one */
+	HTTP2_LOST,   /* there was no head where one should have been */
+	HTTP2_PASSED, /* nothing that counts */
 };
 
 /* One step; `data` NULL: the bytes are not known. Until HTTP2_NOTHING, also with n == 0. */
 enum http2_step http2_walk(struct http2_walk *w, const uint8_t *data, uint64_t n,
 			   uint64_t *ret_used);
-
-/* Does a chain of heads begin here, as far as it can be seen, of at least `n_min`? */
-bool http2_frames_at(const uint8_t *data, size_t n, unsigned n_min);
 
 #endif

@@ -90,18 +90,15 @@ static struct name static_name(const struct http2_static *s)
 	return name_of((const uint8_t *)s->name, len, len);
 }
 
-/* Up to `until`, if that is not 0, and without blanks at its end. */
-static void copy(char *ret, size_t room, const struct string *s, uint8_t until)
+/* Up to `until`, if that is there, and without blanks at its end. */
+static void copy_until(char *ret, size_t room, const struct string *s, char until)
 {
-	size_t n = 0;
+	const uint8_t *end = s->n > 0 ? memchr(s->data, until, s->n) : NULL;
+	size_t n = end ? (size_t)(end - s->data) : s->n;
 
-	while (n + 1 < room && n < s->n && s->data[n] && (until == 0 || s->data[n] != until)) {
-		ret[n] = (char)s->data[n];
-		n++;
-	}
-	while (n > 0 && (ret[n - 1] == ' ' || ret[n - 1] == '\t'))
+	while (n > 0 && (s->data[n - 1] == ' ' || s->data[n - 1] == '\t'))
 		n--;
-	ret[n] = 0;
+	net_privacy_text(s->data, n, ret, room);
 }
 
 /* What may be kept of a value, into `ret` of EXCHANGE_PATH_LEN bytes. False: nothing. */
@@ -117,7 +114,7 @@ static bool text_of(const struct net_privacy *p, uint8_t field, const struct str
 		net_privacy_name(p, value->data, value->n, ret, EXCHANGE_HOST_LEN);
 		return true;
 	case NET_HEADER_CONTENT_TYPE:
-		copy(ret, EXCHANGE_FIELD_LEN, value, ';');
+		copy_until(ret, EXCHANGE_FIELD_LEN, value, ';');
 		return true;
 	case FIELD_METHOD:
 	case FIELD_PROTOCOL:
@@ -126,10 +123,11 @@ static bool text_of(const struct net_privacy *p, uint8_t field, const struct str
 	case NET_HEADER_CONTENT_LENGTH:
 	case NET_HEADER_AGE:
 	case NET_HEADER_GRPC_STATUS:
-		copy(ret, EXCHANGE_METHOD_LEN, value, 0);
+		net_privacy_text(value->data, value->n, ret, EXCHANGE_METHOD_LEN);
 		return true;
 	case NET_HEADER_X_CACHE:
-		copy(ret, EXCHANGE_FIELD_LEN, value, 0);
+		/* Caches name themselves behind their verdict. */
+		copy_until(ret, EXCHANGE_FIELD_LEN, value, p->hash_names ? ' ' : 0);
 		return true;
 	default:
 		return false;

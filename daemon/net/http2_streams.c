@@ -55,6 +55,10 @@ static void tell(struct http2_streams *s, struct http2_stream *st, uint32_t flag
 	struct exchange *e = &st->e;
 
 	e->flags |= flags;
+	if (flags & (EXCHANGE_INCOMPLETE | EXCHANGE_CLOSED)) {
+		e->request_end_ns = st->ended[NET_REQUEST] ? e->request_end_ns : 0;
+		e->response_end_ns = st->ended[NET_RESPONSE] ? e->response_end_ns : 0;
+	}
 	if (!s->goes_away)
 		e->flags |= EXCHANGE_KEEPS_ALIVE;
 	if (e->request_ns == 0)
@@ -225,7 +229,8 @@ static void request_head(struct http2_stream *st, const struct http2_head *h)
 
 	if (st->has_head[NET_REQUEST])
 		return; /* trailers, of which nothing is kept */
-	st->has_head[NET_REQUEST] = true;
+	/* Without one it is trailers too, of a request that had begun before. */
+	st->has_head[NET_REQUEST] = h->method[0] || h->has_unknown;
 	COPY(e->method, h->method);
 	COPY(e->scheme, h->scheme);
 	if (h->authority[0])
@@ -261,12 +266,12 @@ static void response_head(struct http2_stream *st, const struct http2_head *h)
 {
 	struct exchange *e = &st->e;
 
-	if (!st->has_head[NET_RESPONSE]) {
+	if (!st->has_head[NET_RESPONSE] || (e->status == 0 && h->status >= 200)) {
 		if (h->status >= 100 && h->status < 200) {
 			interim_head(e, h);
 			return;
 		}
-		st->has_head[NET_RESPONSE] = true;
+		st->has_head[NET_RESPONSE] = h->status || h->has_unknown; /* likewise */
 		e->status = h->status;
 		COPY(e->content_type, h->content_type);
 		e->response_length = h->length;
@@ -290,6 +295,7 @@ static void begin_tunnel(struct http2_streams *s, struct http2_stream *st)
 	e->request_end_ns = e->response_ns = e->response_end_ns;
 	e->request_bytes = e->response_bytes = 0;
 	e->request_body = e->response_body = 0;
+	e->response_length = -1;
 }
 
 void http2_stream_head(struct http2_streams *s, struct http2_stream *st, enum net_direction dir,

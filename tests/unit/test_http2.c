@@ -4,25 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http2_wire.h"
+#include "h2_wire.h"
 
-static struct wire w;
-static struct wire_result r;
+static struct h2_wire w;
+static struct h2_result r;
 
 static void set_up(void)
 {
 	srandom(1);
-	wire_init(&w);
+	h2_init(&w);
 }
 
 static void tear_down(void)
 {
-	wire_done(&w);
+	h2_done(&w);
 }
 
 static const struct exchange *only(void)
 {
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_int_eq(r.r, 0);
 	ck_assert_uint_eq(r.n, 1);
 	return &r.got[0];
@@ -35,10 +35,10 @@ START_TEST(a_request_and_its_answer)
 	const struct exchange *e;
 	size_t request_at, response_at;
 
-	wire_begin(&w);
+	h2_begin(&w);
 	request_at = w.bytes[NET_REQUEST].len;
 	response_at = w.bytes[NET_RESPONSE].len;
-	wire_get(&w, 1, "/a/b?secret=1", 1234, 100);
+	h2_get(&w, 1, "/a/b?secret=1", 1234, 100);
 	e = only();
 	ck_assert_uint_eq(e->index, 1);
 	ck_assert_int_eq(e->protocol, EXCHANGE_HTTP2);
@@ -74,21 +74,20 @@ START_TEST(padding_and_priority_are_not_of_the_message)
 	size_t len;
 	uint8_t *block;
 
-	wire_begin(&w);
-	block = wire_block(&w, NET_REQUEST, &len, ":method", "POST", ":scheme", "http",
-			   ":authority", "h", ":path", "/padded", NULL);
+	h2_begin(&w);
+	block = h2_block(&w, NET_REQUEST, &len, ":method", "POST", ":scheme", "http", ":authority",
+			 "h", ":path", "/padded", NULL);
 	memcpy(payload + 6, block, len);
 	free(block);
 	memset(payload + 6 + len, 0x82, 7); /* would be :method GET */
-	wire_frame(&w, NET_REQUEST, HTTP2_HEADERS,
-		   HTTP2_PADDED | HTTP2_HAS_PRIORITY | HTTP2_END_HEADERS, 1, payload, 6 + len + 7);
-	wire_data(&w, NET_REQUEST, 0, 1, 100, 255);
-	wire_data(&w, NET_REQUEST, 0, 1, 0, 10);
-	wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 23, 0);
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "204", "content-length",
-		     "0");
-	wire_call(&w, NET_RESPONSE, 200);
+	h2_frame(&w, NET_REQUEST, HTTP2_HEADERS,
+		 HTTP2_PADDED | HTTP2_HAS_PRIORITY | HTTP2_END_HEADERS, 1, payload, 6 + len + 7);
+	h2_data(&w, NET_REQUEST, 0, 1, 100, 255);
+	h2_data(&w, NET_REQUEST, 0, 1, 0, 10);
+	h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 23, 0);
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "204", "content-length", "0");
+	h2_call(&w, NET_RESPONSE, 200);
 	e = only();
 	ck_assert_str_eq(e->method, "POST");
 	ck_assert_str_eq(e->path, "/padded");
@@ -110,18 +109,18 @@ START_TEST(a_block_in_many_frames)
 	memset(path, 'p', sizeof(path));
 	path[0] = '/';
 	path[sizeof(path) - 1] = 0;
-	wire_begin(&w);
-	block = wire_block(&w, NET_REQUEST, &len, GET, path, NULL);
-	wire_frame(&w, NET_REQUEST, HTTP2_HEADERS, HTTP2_END_STREAM, 1, block, 3);
-	wire_call(&w, NET_REQUEST, 100);
+	h2_begin(&w);
+	block = h2_block(&w, NET_REQUEST, &len, GET, path, NULL);
+	h2_frame(&w, NET_REQUEST, HTTP2_HEADERS, HTTP2_END_STREAM, 1, block, 3);
+	h2_call(&w, NET_REQUEST, 100);
 	for (size_t i = 3; i < len - 1; i++)
-		wire_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, 0, 1, block + i, 1);
-	wire_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, 0, 1, NULL, 0);
-	wire_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, HTTP2_END_HEADERS, 1, block + len - 1, 1);
-	wire_call(&w, NET_REQUEST, 101);
+		h2_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, 0, 1, block + i, 1);
+	h2_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, 0, 1, NULL, 0);
+	h2_frame(&w, NET_REQUEST, HTTP2_CONTINUATION, HTTP2_END_HEADERS, 1, block + len - 1, 1);
+	h2_call(&w, NET_REQUEST, 101);
 	free(block);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "404");
-	wire_call(&w, NET_RESPONSE, 102);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "404");
+	h2_call(&w, NET_RESPONSE, 102);
 	e = only();
 	ck_assert_str_eq(e->path, path);
 	ck_assert(e->request_ns == 100 && e->request_end_ns == 101);
@@ -133,17 +132,17 @@ START_TEST(a_grpc_call_has_its_status_in_the_trailers)
 {
 	const struct exchange *e;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, 0, 1, ":method", "POST", ":scheme", "http", ":path",
-		     "/pkg.Service/Method", ":authority", "h:50051", "content-type",
-		     "application/grpc+proto", "te", "trailers");
-	wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 15, -1);
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "200", "content-type", "application/grpc");
-	wire_data(&w, NET_RESPONSE, 0, 1, 20, -1);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, "grpc-status", "14", "grpc-message",
-		     "no");
-	wire_call(&w, NET_RESPONSE, 200);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, 0, 1, ":method", "POST", ":scheme", "http", ":path",
+		   "/pkg.Service/Method", ":authority", "h:50051", "content-type",
+		   "application/grpc+proto", "te", "trailers");
+	h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 15, -1);
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "200", "content-type", "application/grpc");
+	h2_data(&w, NET_RESPONSE, 0, 1, 20, -1);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, "grpc-status", "14", "grpc-message",
+		   "no");
+	h2_call(&w, NET_RESPONSE, 200);
 	e = only();
 	ck_assert_uint_eq(e->flags, EXCHANGE_KEEPS_ALIVE | EXCHANGE_GRPC);
 	ck_assert_int_eq(e->grpc_status, 14);
@@ -157,13 +156,13 @@ START_TEST(a_grpc_call_that_fails_at_once_has_nothing_but_trailers)
 {
 	const struct exchange *e;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x", "content-type",
-		     "application/grpc");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "content-type",
-		     "application/grpc", "grpc-status", "12");
-	wire_call(&w, NET_RESPONSE, 200);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x", "content-type",
+		   "application/grpc");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "content-type",
+		   "application/grpc", "grpc-status", "12");
+	h2_call(&w, NET_RESPONSE, 200);
 	e = only();
 	ck_assert_int_eq(e->grpc_status, 12);
 }
@@ -173,17 +172,17 @@ START_TEST(interim_responses_are_not_the_response)
 {
 	const struct exchange *e;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, 0, 1, GET, "/x", "expect", "100-continue");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "100");
-	wire_call(&w, NET_RESPONSE, 110);
-	wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 5, -1);
-	wire_call(&w, NET_REQUEST, 120);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "103", "link", "</x>");
-	wire_call(&w, NET_RESPONSE, 130);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "304", "age", "17");
-	wire_call(&w, NET_RESPONSE, 140);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, 0, 1, GET, "/x", "expect", "100-continue");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "100");
+	h2_call(&w, NET_RESPONSE, 110);
+	h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 5, -1);
+	h2_call(&w, NET_REQUEST, 120);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "103", "link", "</x>");
+	h2_call(&w, NET_RESPONSE, 130);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "304", "age", "17");
+	h2_call(&w, NET_RESPONSE, 140);
 	e = only();
 	ck_assert_uint_eq(e->flags, EXCHANGE_KEEPS_ALIVE | EXCHANGE_CONTINUED);
 	ck_assert_int_eq(e->status, 304);
@@ -194,15 +193,15 @@ END_TEST
 
 START_TEST(what_a_cache_has_answered)
 {
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x");
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/y");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 3, ":status", "200", "age", "17");
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "age", "18",
-		     "x-cache", "HIT from there");
-	wire_call(&w, NET_RESPONSE, 200);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x");
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/y");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 3, ":status", "200", "age", "17");
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "age", "18", "x-cache",
+		   "HIT from there");
+	h2_call(&w, NET_RESPONSE, 200);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 2);
 	ck_assert_str_eq(r.got[0].path, "/y"); /* in the order in which they end */
 	ck_assert_str_eq(r.got[0].cache, "age 17");
@@ -214,8 +213,8 @@ static void reset(enum net_direction dir, uint32_t stream, uint32_t error, uint6
 {
 	uint8_t code[4] = { 0, 0, 0, (uint8_t)error };
 
-	wire_frame(&w, dir, HTTP2_RST_STREAM, 0, stream, code, sizeof(code));
-	wire_call(&w, dir, time_ns);
+	h2_frame(&w, dir, HTTP2_RST_STREAM, 0, stream, code, sizeof(code));
+	h2_call(&w, dir, time_ns);
 }
 
 /* What is still on its way when a stream is reset belongs to nobody. */
@@ -223,16 +222,16 @@ START_TEST(a_stream_that_is_reset)
 {
 	const struct exchange *e;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
-	wire_data(&w, NET_RESPONSE, 0, 1, 50, -1);
-	wire_call(&w, NET_RESPONSE, 200);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
+	h2_data(&w, NET_RESPONSE, 0, 1, 50, -1);
+	h2_call(&w, NET_RESPONSE, 200);
 	reset(NET_REQUEST, 1, 8, 300);
-	wire_data(&w, NET_RESPONSE, 0, 1, 60, -1);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, "grpc-status", "0");
-	wire_call(&w, NET_RESPONSE, 400);
+	h2_data(&w, NET_RESPONSE, 0, 1, 60, -1);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, "grpc-status", "0");
+	h2_call(&w, NET_RESPONSE, 400);
 	e = only();
 	ck_assert_uint_eq(e->flags, EXCHANGE_KEEPS_ALIVE | EXCHANGE_RESET);
 	ck_assert_uint_eq(e->error, 8);
@@ -245,15 +244,15 @@ START_TEST(a_server_that_needs_no_more_of_the_request_has_not_failed)
 {
 	const struct exchange *e;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, 0, 1, ":method", "POST", ":scheme", "http", ":path", "/x",
-		     ":authority", "h");
-	wire_data(&w, NET_REQUEST, 0, 1, 1000, -1);
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "413");
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, 0, 1, ":method", "POST", ":scheme", "http", ":path", "/x",
+		   ":authority", "h");
+	h2_data(&w, NET_REQUEST, 0, 1, 1000, -1);
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "413");
 	reset(NET_RESPONSE, 1, 0, 200);
-	wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 1000, -1);
-	wire_call(&w, NET_REQUEST, 300);
+	h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 1000, -1);
+	h2_call(&w, NET_REQUEST, 300);
 	e = only();
 	ck_assert_uint_eq(e->flags, EXCHANGE_KEEPS_ALIVE);
 	ck_assert_int_eq(e->status, 413);
@@ -265,14 +264,14 @@ START_TEST(what_a_server_has_not_taken_is_refused)
 {
 	static const uint8_t goaway[] = { 0, 0, 0, 1, 0, 0, 0, 0, 'b', 'y', 'e' };
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/3");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_frame(&w, NET_RESPONSE, HTTP2_GOAWAY, 0, 0, goaway, sizeof(goaway));
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200");
-	wire_call(&w, NET_RESPONSE, 200);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/3");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_frame(&w, NET_RESPONSE, HTTP2_GOAWAY, 0, 0, goaway, sizeof(goaway));
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200");
+	h2_call(&w, NET_RESPONSE, 200);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 2);
 	ck_assert_str_eq(r.got[0].path, "/3");
 	ck_assert_uint_eq(r.got[0].flags, EXCHANGE_RESET);
@@ -290,25 +289,25 @@ START_TEST(a_push_is_an_exchange_of_its_own)
 	size_t len;
 	uint8_t *block;
 
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/page");
-	wire_call(&w, NET_REQUEST, 100);
-	block = wire_block(&w, NET_RESPONSE, &len, GET, "/style.css", "x-new", "1", NULL);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/page");
+	h2_call(&w, NET_REQUEST, 100);
+	block = h2_block(&w, NET_RESPONSE, &len, GET, "/style.css", "x-new", "1", NULL);
 	memcpy(payload + 5, block, len);
 	free(block);
-	wire_frame(&w, NET_RESPONSE, HTTP2_PUSH_PROMISE, HTTP2_END_HEADERS | HTTP2_PADDED, 1,
-		   payload, 5 + len + 2);
-	wire_call(&w, NET_RESPONSE, 200);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "x-new", "1");
-	wire_headers(&w, NET_RESPONSE, 0, 2, ":status", "201", "content-type", "text/css", "x-new",
-		     "1");
-	wire_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 2, 77, -1);
-	wire_call(&w, NET_RESPONSE, 300);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_frame(&w, NET_RESPONSE, HTTP2_PUSH_PROMISE, HTTP2_END_HEADERS | HTTP2_PADDED, 1, payload,
+		 5 + len + 2);
+	h2_call(&w, NET_RESPONSE, 200);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200", "x-new", "1");
+	h2_headers(&w, NET_RESPONSE, 0, 2, ":status", "201", "content-type", "text/css", "x-new",
+		   "1");
+	h2_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 2, 77, -1);
+	h2_call(&w, NET_RESPONSE, 300);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 2);
-	e = wire_find(&r, 1);
+	e = h2_find(&r, 1);
 	ck_assert_str_eq(e->path, "/page");
-	e = wire_find(&r, 2);
+	e = h2_find(&r, 2);
 	ck_assert_str_eq(e->path, "/style.css");
 	ck_assert_int_eq(e->status, 201);
 	ck_assert_str_eq(e->content_type, "text/css");
@@ -320,23 +319,23 @@ END_TEST
 
 static void connect_to(const char *protocol)
 {
-	wire_begin(&w);
+	h2_begin(&w);
 	if (protocol)
-		wire_headers(&w, NET_REQUEST, 0, 1, ":method", "CONNECT", ":protocol", protocol,
-			     ":scheme", "https", ":path", "/chat", ":authority", "example.org");
+		h2_headers(&w, NET_REQUEST, 0, 1, ":method", "CONNECT", ":protocol", protocol,
+			   ":scheme", "https", ":path", "/chat", ":authority", "example.org");
 	else
-		wire_headers(&w, NET_REQUEST, 0, 1, ":method", "CONNECT", ":authority",
-			     "example.org:443");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
-	wire_call(&w, NET_RESPONSE, 200);
-	wire_data(&w, NET_REQUEST, 0, 1, 30, -1);
-	wire_call(&w, NET_REQUEST, 300);
-	wire_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, 40, -1);
-	wire_call(&w, NET_RESPONSE, 400);
-	wire_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 0, -1);
-	wire_call(&w, NET_REQUEST, 500);
-	wire_read(&w, WIRE_WHOLE, &r);
+		h2_headers(&w, NET_REQUEST, 0, 1, ":method", "CONNECT", ":authority",
+			   "example.org:443");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
+	h2_call(&w, NET_RESPONSE, 200);
+	h2_data(&w, NET_REQUEST, 0, 1, 30, -1);
+	h2_call(&w, NET_REQUEST, 300);
+	h2_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, 40, -1);
+	h2_call(&w, NET_RESPONSE, 400);
+	h2_data(&w, NET_REQUEST, HTTP2_END_STREAM, 1, 0, -1);
+	h2_call(&w, NET_REQUEST, 500);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 2);
 	ck_assert_int_eq(r.got[0].protocol, EXCHANGE_HTTP2);
 	ck_assert_str_eq(r.got[0].method, "CONNECT");
@@ -377,17 +376,17 @@ START_TEST(after_an_upgrade_the_answer_is_on_stream_1)
 				    .request_ns = 50,
 				    .request_end_ns = 51,
 				    .response_ns = 52 };
-	struct http2 *h = http2_new(&wire_privacy, false, wire_take, &r);
+	struct http2 *h = http2_new(&h2_privacy, false, h2_take, &r);
 
 	memset(&r, 0, sizeof(r));
 	ck_assert_ptr_nonnull(h);
 	http2_upgraded(h, &request);
-	wire_begin(&w);
-	wire_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
-	wire_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, 11, -1);
-	wire_call(&w, NET_RESPONSE, 90);
-	wire_get(&w, 3, "/new", 5, 100);
-	wire_feed(&w, h, 0, w.n_calls, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_RESPONSE, 0, 1, ":status", "200");
+	h2_data(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, 11, -1);
+	h2_call(&w, NET_RESPONSE, 90);
+	h2_get(&w, 3, "/new", 5, 100);
+	h2_feed(&w, h, 0, w.n_calls, H2_WHOLE, &r);
 	http2_free(h);
 	ck_assert_uint_eq(r.n, 2);
 	ck_assert_str_eq(r.got[0].path, "/old");
@@ -404,17 +403,17 @@ END_TEST
 /* Another thread may have read the answer before the sender's call is over. */
 START_TEST(an_answer_that_is_seen_first)
 {
-	struct wire_call call;
+	struct h2_call call;
 
-	wire_begin(&w);
-	wire_get(&w, 1, "/first", 10, 100);
-	wire_get(&w, 3, "/second", 20, 200);
+	h2_begin(&w);
+	h2_get(&w, 1, "/first", 10, 100);
+	h2_get(&w, 3, "/second", 20, 200);
 	for (size_t i = w.n_calls - 4; i < w.n_calls; i += 2) {
 		call = w.calls[i];
 		w.calls[i] = w.calls[i + 1];
 		w.calls[i + 1] = call;
 	}
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 2);
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_uint_eq(r.got[i].flags, EXCHANGE_KEEPS_ALIVE);
@@ -426,19 +425,19 @@ END_TEST
 
 START_TEST(the_end_of_the_connection_and_of_the_recording)
 {
-	struct http2 *h = http2_new(&wire_privacy, false, wire_take, &r);
+	struct http2 *h = http2_new(&h2_privacy, false, h2_take, &r);
 
 	memset(&r, 0, sizeof(r));
 	ck_assert_ptr_nonnull(h);
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
-	wire_headers(&w, NET_REQUEST, 0, 3, GET, "/3");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 3, ":status", "200");
-	wire_call(&w, NET_RESPONSE, 200);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 5, GET, "/5");
-	wire_call(&w, NET_REQUEST, 300);
-	wire_feed(&w, h, 0, w.n_calls, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
+	h2_headers(&w, NET_REQUEST, 0, 3, GET, "/3");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 3, ":status", "200");
+	h2_call(&w, NET_RESPONSE, 200);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 5, GET, "/5");
+	h2_call(&w, NET_REQUEST, 300);
+	h2_feed(&w, h, 0, w.n_calls, H2_WHOLE, &r);
 	ck_assert_uint_eq(http2_open(h), 3);
 	http2_fin(h, NET_REQUEST, 400); /* "/3" has its answer, and will not be longer */
 	ck_assert_uint_eq(r.n, 1);
@@ -457,11 +456,11 @@ END_TEST
 
 START_TEST(no_more_streams_are_kept_than_there_is_room_for)
 {
-	wire_begin(&w);
+	h2_begin(&w);
 	for (uint32_t i = 0; i < 3000; i++)
-		wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 2 * i + 1, GET, "/x");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_read(&w, WIRE_WHOLE, &r);
+		h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 2 * i + 1, GET, "/x");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 3000);
 	for (uint32_t i = 0; i < 3000; i++) {
 		ck_assert_uint_eq(r.got[i].index, 2 * i + 1);
@@ -478,22 +477,22 @@ START_TEST(of_a_block_that_is_too_large_the_beginning_counts)
 
 	for (size_t i = 0; i < sizeof(large) - 1; i++)
 		large[i] = (char)('A' + random() % 26);
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1", "x-large", large, "x-small",
-		     "1");
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/3");
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 5, GET, "/3", "x-small", "1");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1", "x-large", large, "x-small",
+		   "1");
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 3, GET, "/3");
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 5, GET, "/3", "x-small", "1");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_uint_eq(r.n, 3);
-	e = wire_find(&r, 1);
+	e = h2_find(&r, 1);
 	ck_assert_str_eq(e->path, "/1");
 	ck_assert_str_eq(e->host, "example.org");
 	ck_assert(e->flags & EXCHANGE_LOST);
-	e = wire_find(&r, 3);
+	e = h2_find(&r, 3);
 	ck_assert_str_eq(e->path, "/3");
 	ck_assert(!(e->flags & EXCHANGE_LOST));
-	e = wire_find(&r, 5); /* of what was said since, all is known */
+	e = h2_find(&r, 5); /* of what was said since, all is known */
 	ck_assert_str_eq(e->path, "/3");
 }
 END_TEST
@@ -502,9 +501,9 @@ START_TEST(what_is_not_http2_is_refused)
 {
 	static const char http1[] = "GET / HTTP/1.1\r\nHost: example.org\r\n\r\n";
 
-	wire_bytes(&w, NET_REQUEST, http1, strlen(http1));
-	wire_call(&w, NET_REQUEST, 100);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_bytes(&w, NET_REQUEST, http1, strlen(http1));
+	h2_call(&w, NET_REQUEST, 100);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_int_lt(r.r, 0);
 	ck_assert_uint_eq(r.n, 0);
 }
@@ -515,12 +514,12 @@ START_TEST(noise_within_a_connection_ends_it)
 	static uint8_t noise[80000];
 
 	memset(noise, 0xff, sizeof(noise));
-	wire_begin(&w);
-	wire_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
-	wire_call(&w, NET_REQUEST, 100);
-	wire_bytes(&w, NET_REQUEST, noise, sizeof(noise));
-	wire_call(&w, NET_REQUEST, 200);
-	wire_read(&w, WIRE_WHOLE, &r);
+	h2_begin(&w);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/1");
+	h2_call(&w, NET_REQUEST, 100);
+	h2_bytes(&w, NET_REQUEST, noise, sizeof(noise));
+	h2_call(&w, NET_REQUEST, 200);
+	h2_read(&w, H2_WHOLE, &r);
 	ck_assert_int_lt(r.r, 0);
 	ck_assert_uint_eq(r.n, 1);
 	ck_assert_uint_eq(r.got[0].flags,
