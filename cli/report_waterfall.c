@@ -186,6 +186,8 @@ static struct report_text status_of(const struct network_report *n, const struct
 	uint64_t status = net_number(n, row->item, "status");
 	const char *error = net_text(n, row->item, "error");
 
+	if (row->item->kind == TRACE_NET_FAILED) /* its name has the error */
+		return report_printable("failed");
 	if (row->item->kind == TRACE_NET_LOOKUP && net_text(n, row->item, "rcode")[0])
 		return report_printable(net_text(n, row->item, "rcode"));
 	if (status)
