@@ -197,7 +197,7 @@ START_TEST(whose_tls_is_read_is_named)
 		assert_refused("pid:N, comm:GLOB or lib:/PATH");
 	}
 	memset(text, 'x', sizeof(text));
-	memcpy(text, "comm:", 5);
+	memcpy(text, "lib:/", 5);
 	text[127] = '\0';
 	one[0] = text;
 	assert_taken();
