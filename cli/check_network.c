@@ -38,6 +38,7 @@ struct slice {
 	uint64_t begin_ns, end_ns, offset;
 	uint32_t track;
 	uint32_t kind;
+	uint32_t order; /* in the file */
 };
 
 struct lane {
@@ -382,7 +383,8 @@ static void begin(struct trace_check *c, const TrackEvent *e, enum kind kind)
 				     .end_ns = UINT64_MAX,
 				     .offset = c->offset,
 				     .track = (uint32_t)(lane - (struct lane *)n->lanes.items),
-				     .kind = kind };
+				     .kind = kind,
+				     .order = (uint32_t)n->slices.n };
 }
 
 static void end(struct trace_check *c, const TrackEvent *e)
@@ -397,6 +399,12 @@ static void end(struct trace_check *c, const TrackEvent *e)
 		((struct slice *)c->network->slices.items)[i].end_ns = c->time_ns;
 }
 
+static bool is_phase(const struct slice *s)
+{
+	return s->kind == REQUEST_PHASE || s->kind == CONNECTION_PHASE;
+}
+
+/* At one time: what phases lie in, then these, as they are written. */
 static int by_track_and_begin(const void *pa, const void *pb)
 {
 	const struct slice *a = pa, *b = pb;
@@ -405,16 +413,9 @@ static int by_track_and_begin(const void *pa, const void *pb)
 		return a->track < b->track ? -1 : 1;
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
-		return a->end_ns > b->end_ns ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
-static bool is_phase(const struct slice *s)
-{
-	return s->kind == REQUEST_PHASE || s->kind == CONNECTION_PHASE;
+	if (is_phase(a) != is_phase(b))
+		return is_phase(a) ? 1 : -1;
+	return a->order < b->order ? -1 : a->order > b->order;
 }
 
 static bool fits(const struct slice *phase, const struct slice *around)

@@ -44,7 +44,8 @@ struct slice {
 	uint32_t first_arg, n_args;
 	uint32_t item; /* of it, or around it; TRACE_NONE: there is none */
 	uint64_t begin_ns, end_ns;
-	bool open; /* its END has not come */
+	uint32_t order; /* in the file */
+	bool open;	/* its END has not come */
 };
 
 struct index_network {
@@ -268,8 +269,10 @@ static void begin(struct trace_index *ix, const struct slice *s, struct track *t
 		s->kind != NO_CATEGORY ? index_add(ix, &n->slices, sizeof(*kept)) : NULL;
 	uint32_t *open;
 
-	if (kept)
+	if (kept) {
 		*kept = *s;
+		kept->order = (uint32_t)n->slices.n;
+	}
 	if (s->kind == PART_MARK || track->open.n == MAX_OPEN)
 		return;
 	open = index_add(ix, &track->open, sizeof(*open));
@@ -320,6 +323,7 @@ void index_network_event(struct trace_index *ix, const struct index_sequence *se
 
 /* ---- at the end ---- */
 
+/* At one time: what is whole, the longest first, then its parts, as they are written. */
 static int by_track_and_begin(const void *pa, const void *pb)
 {
 	const struct slice *a = pa, *b = pb;
@@ -328,11 +332,11 @@ static int by_track_and_begin(const void *pa, const void *pb)
 		return a->track < b->track ? -1 : 1;
 	if (a->begin_ns != b->begin_ns)
 		return a->begin_ns < b->begin_ns ? -1 : 1;
-	if (a->end_ns != b->end_ns)
+	if ((a->kind >= PART_PHASE) != (b->kind >= PART_PHASE))
+		return a->kind >= PART_PHASE ? 1 : -1;
+	if (a->kind < PART_PHASE && a->end_ns != b->end_ns)
 		return a->end_ns > b->end_ns ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	return a->first_arg < b->first_arg ? -1 : a->first_arg > b->first_arg;
+	return a->order < b->order ? -1 : a->order > b->order;
 }
 
 static int by_begin(const void *pa, const void *pb)

@@ -325,6 +325,8 @@ static void print_level(const struct network_report *n)
 	if (f->level == TRACE_NONE)
 		return;
 	printf("Network: %s", report_printable(trace_index_string(n->r->ix, f->level)).s);
+	if (strcmp(trace_index_string(n->r->ix, f->level), "health") == 0)
+		query = "";
 	if (strcmp(query, "keep") == 0)
 		printf(", URLs with their queries");
 	else if (query[0])

@@ -108,21 +108,21 @@ static void draw(const struct network_report *n, const struct net_row *row, cons
 {
 	const struct trace_net *item = row->item;
 	double most[MAX_WIDTH] = { 0 };
-	size_t n_all, n_parts = 0;
+	size_t n_all;
 	const struct trace_net_part *p = trace_index_net_parts(n->r->ix, &n_all);
 
 	memset(cells, ' ', bar);
 	cells[bar] = '\0';
+	paint(cells, most, bar, column(a, bar, item->begin_ns), column(a, bar, item->end_ns),
+	      letter_without_phases(item));
+	for (unsigned i = 0; i < bar; i++)
+		most[i] = item->kind == TRACE_NET_FAILED ? 1 : -1; /* what lies in it goes before */
 	for (uint32_t i = item->first_part; i < item->first_part + item->n_parts; i++) {
 		if (p[i].is_mark)
 			continue;
-		n_parts++;
 		paint(cells, most, bar, column(a, bar, p[i].begin_ns), column(a, bar, p[i].end_ns),
 		      letter_of(trace_index_string(n->r->ix, p[i].name)));
 	}
-	if (n_parts == 0 || item->kind == TRACE_NET_FAILED)
-		paint(cells, most, bar, column(a, bar, item->begin_ns),
-		      column(a, bar, item->end_ns), letter_without_phases(item));
 	for (unsigned i = bar; row->open && i-- > 0;)
 		if (cells[i] != ' ') {
 			cells[i] = '>';
@@ -186,6 +186,8 @@ static struct report_text status_of(const struct network_report *n, const struct
 	uint64_t status = net_number(n, row->item, "status");
 	const char *error = net_text(n, row->item, "error");
 
+	if (row->item->kind == TRACE_NET_FAILED) /* its name has the error */
+		return report_printable("failed");
 	if (row->item->kind == TRACE_NET_LOOKUP && net_text(n, row->item, "rcode")[0])
 		return report_printable(net_text(n, row->item, "rcode"));
 	if (status)

@@ -50,10 +50,7 @@ static int choose_sources(const StartRequest *req, struct trace_config *config, 
 
 static void add_source(struct trace_config *config, const char *name)
 {
-	const struct collector *c = collector_by_name(name);
-
-	if (c)
-		config->sources |= 1u << collector_index(c);
+	config->sources |= 1u << collector_index(collector_by_name(name));
 }
 
 /* Asked for with its classes it is there beside the others, whichever they are. */

@@ -90,7 +90,7 @@ static TrackDescriptor *descriptor(struct good_network *n)
 	return d;
 }
 
-uint64_t net_track(struct good_network *n, const char *name, uint64_t parent)
+uint64_t good_net_track(struct good_network *n, const char *name, uint64_t parent)
 {
 	TrackDescriptor *d = descriptor(n);
 
@@ -123,8 +123,8 @@ static TracePacket *named(struct good_network *n, TracePacket *pkt, const char *
 	return pkt;
 }
 
-TracePacket *net_slice(struct good_network *n, uint64_t track, const char *name,
-		       const char *category, uint64_t begin_us, uint64_t end_us)
+TracePacket *good_net_slice(struct good_network *n, uint64_t track, const char *name,
+			    const char *category, uint64_t begin_us, uint64_t end_us)
 {
 	TracePacket *pkt = named(n, add_event(n, 1, track, begin_us), name, category);
 
@@ -132,19 +132,19 @@ TracePacket *net_slice(struct good_network *n, uint64_t track, const char *name,
 	return pkt;
 }
 
-TracePacket *net_end(struct good_network *n, TracePacket *begin)
+TracePacket *good_net_end(struct good_network *n, TracePacket *begin)
 {
 	(void)n;
 	return (TracePacket *)(uintptr_t)begin->track_event->correlation_id;
 }
 
-TracePacket *net_instant(struct good_network *n, uint64_t track, const char *name,
-			 const char *category, uint64_t time_us)
+TracePacket *good_net_instant(struct good_network *n, uint64_t track, const char *name,
+			      const char *category, uint64_t time_us)
 {
 	return named(n, add_event(n, 3, track, time_us), name, category);
 }
 
-void net_flow(struct good_network *n, TracePacket *pkt, uint64_t id)
+void good_net_flow(struct good_network *n, TracePacket *pkt, uint64_t id)
 {
 	pkt->track_event->n_flow_ids = 1;
 	pkt->track_event->flow_ids = good_trace_alloc(n->t, sizeof(uint64_t));
@@ -164,26 +164,27 @@ static DebugAnnotation *put(struct good_network *n, TracePacket *pkt, const char
 	return a;
 }
 
-void net_put_text(struct good_network *n, TracePacket *pkt, const char *name, const char *value)
+void good_net_put_text(struct good_network *n, TracePacket *pkt, const char *name,
+		       const char *value)
 {
 	put(n, pkt, name)->string_value = (char *)value;
 }
 
-void net_put_number(struct good_network *n, TracePacket *pkt, const char *name, uint64_t value)
+void good_net_put_number(struct good_network *n, TracePacket *pkt, const char *name, uint64_t value)
 {
 	DebugAnnotation *a = put(n, pkt, name);
 
 	SET(a, uint_value, value);
 }
 
-void net_put_bool(struct good_network *n, TracePacket *pkt, const char *name)
+void good_net_put_bool(struct good_network *n, TracePacket *pkt, const char *name)
 {
 	DebugAnnotation *a = put(n, pkt, name);
 
 	SET(a, bool_value, 1);
 }
 
-DebugAnnotation *net_arg(struct good_network *n, TracePacket *pkt, const char *name)
+DebugAnnotation *good_net_arg(struct good_network *n, TracePacket *pkt, const char *name)
 {
 	TrackEvent *e = pkt->track_event;
 
@@ -199,46 +200,46 @@ DebugAnnotation *net_arg(struct good_network *n, TracePacket *pkt, const char *n
 static void put_side(struct good_network *n, TracePacket *pkt, const char *side, const char *remote,
 		     uint64_t cookie)
 {
-	net_put_text(n, pkt, "side", side);
-	net_put_text(n, pkt, "remote", remote);
-	net_put_number(n, pkt, "connection", cookie);
+	good_net_put_text(n, pkt, "side", side);
+	good_net_put_text(n, pkt, "remote", remote);
+	good_net_put_number(n, pkt, "connection", cookie);
 }
 
 static void put_request(struct good_network *n, TracePacket *pkt, const char *url, uint64_t status,
 			uint64_t body)
 {
-	net_put_text(n, pkt, "method", "GET");
-	net_put_text(n, pkt, "host", "example.org");
-	net_put_text(n, pkt, "url", url);
+	good_net_put_text(n, pkt, "method", "GET");
+	good_net_put_text(n, pkt, "host", "example.org");
+	good_net_put_text(n, pkt, "url", url);
 	if (status)
-		net_put_number(n, pkt, "status", status);
-	net_put_text(n, pkt, "content_type", "text/html");
-	net_put_number(n, pkt, "request_bytes", 80);
-	net_put_number(n, pkt, "response_bytes", body + 120);
-	net_put_number(n, pkt, "response_body", body);
+		good_net_put_number(n, pkt, "status", status);
+	good_net_put_text(n, pkt, "content_type", "text/html");
+	good_net_put_number(n, pkt, "request_bytes", 80);
+	good_net_put_number(n, pkt, "response_bytes", body + 120);
+	good_net_put_number(n, pkt, "response_body", body);
 }
 
 static void add_names(struct good_network *n, uint64_t connections)
 {
-	uint64_t dns = net_track(n, "DNS", connections);
+	uint64_t dns = good_net_track(n, "DNS", connections);
 	TracePacket *pkt;
 
-	pkt = n->lookup = net_slice(n, dns, "A example.org", "dns", 100000, 112000);
-	net_put_text(n, pkt, "name", "example.org");
-	net_put_text(n, pkt, "type", "A");
-	net_put_text(n, pkt, "rcode", "NOERROR");
-	net_put_text(n, pkt, "answers", "127.0.0.1");
-	net_put_text(n, pkt, "server", "127.0.0.53:53");
-	pkt = net_slice(n, dns, "AAAA nowhere.example NXDOMAIN", "dns", 113000, 114500);
-	net_put_text(n, pkt, "rcode", "NXDOMAIN");
-	net_put_text(n, pkt, "server", "127.0.0.53:53");
+	pkt = n->lookup = good_net_slice(n, dns, "A example.org", "dns", 100000, 112000);
+	good_net_put_text(n, pkt, "name", "example.org");
+	good_net_put_text(n, pkt, "type", "A");
+	good_net_put_text(n, pkt, "rcode", "NOERROR");
+	good_net_put_text(n, pkt, "answers", "127.0.0.1");
+	good_net_put_text(n, pkt, "server", "127.0.0.53:53");
+	pkt = good_net_slice(n, dns, "AAAA nowhere.example NXDOMAIN", "dns", 113000, 114500);
+	good_net_put_text(n, pkt, "rcode", "NXDOMAIN");
+	good_net_put_text(n, pkt, "server", "127.0.0.53:53");
 }
 
 static void add_client(struct good_network *n, uint64_t connections)
 {
-	uint64_t origin = net_track(n, "example.org:80", connections);
-	uint64_t lane = net_track(n, "connections", origin);
-	uint64_t requests = net_track(n, "requests", origin);
+	uint64_t origin = good_net_track(n, "example.org:80", connections);
+	uint64_t lane = good_net_track(n, "connections", origin);
+	uint64_t requests = good_net_track(n, "requests", origin);
 	static const struct {
 		const char *name;
 		unsigned begin, end;
@@ -248,73 +249,75 @@ static void add_client(struct good_network *n, uint64_t connections)
 		       { "receive", 140000, 150000 } };
 	TracePacket *pkt;
 
-	pkt = n->connection = net_slice(n, lane, "connection", "tcp", 112000, 200000);
+	pkt = n->connection = good_net_slice(n, lane, "connection", "tcp", 112000, 200000);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
-	net_put_number(n, pkt, "bytes_sent", 240);
-	net_put_number(n, pkt, "bytes_received", 5360);
-	net_put_number(n, pkt, "retransmits", 1);
-	net_put_bool(n, pkt, "unfinished");
-	n->connect = net_slice(n, lane, "connect", "tcp.phase", 112000, 120000);
-	n->established = net_slice(n, lane, "established", "tcp.phase", 120000, 200000);
-	pkt = net_instant(n, lane, "retransmit", "tcp", 130000);
-	net_put_number(n, pkt, "segments", 1);
+	good_net_put_number(n, pkt, "bytes_sent", 240);
+	good_net_put_number(n, pkt, "bytes_received", 5360);
+	good_net_put_number(n, pkt, "retransmits", 1);
+	good_net_put_bool(n, pkt, "unfinished");
+	n->connect = good_net_slice(n, lane, "connect", "tcp.phase", 112000, 120000);
+	n->established = good_net_slice(n, lane, "established", "tcp.phase", 120000, 200000);
+	pkt = good_net_instant(n, lane, "retransmit", "tcp", 130000);
+	good_net_put_number(n, pkt, "segments", 1);
 
-	pkt = n->request = net_slice(n, requests, "GET /index.html", "http", 112000, 150000);
+	pkt = n->request = good_net_slice(n, requests, "GET /index.html", "http", 112000, 150000);
 	put_request(n, pkt, "http://example.org/index.html", 200, 5000);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
-	net_flow(n, pkt, NET_FLOW);
+	good_net_flow(n, pkt, NET_FLOW);
 	for (size_t i = 0; i < 4; i++)
-		n->phases[i] = net_slice(n, requests, phases[i].name, "http.phase", phases[i].begin,
-					 phases[i].end);
-	pkt = net_slice(n, requests, "GET /missing?\u2026 404", "http", 150000, 152000);
+		n->phases[i] = good_net_slice(n, requests, phases[i].name, "http.phase",
+					      phases[i].begin, phases[i].end);
+	pkt = good_net_slice(n, requests, "GET /missing?\u2026 404", "http", 150000, 152000);
 	put_request(n, pkt, "http://example.org/missing?\u2026", 404, 0);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
-	pkt = net_slice(n, requests, "GET /slow", "http", 160000, 200000);
+	pkt = good_net_slice(n, requests, "GET /slow", "http", 160000, 200000);
 	put_request(n, pkt, "/slow", 0, 0);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
-	net_put_bool(n, pkt, "incomplete");
-	net_slice(n, requests, "send", "http.phase", 160000, 161000);
-	net_slice(n, requests, "wait", "http.phase", 161000, 200000);
+	good_net_put_bool(n, pkt, "incomplete");
+	good_net_slice(n, requests, "send", "http.phase", 160000, 161000);
+	good_net_slice(n, requests, "wait", "http.phase", 161000, 200000);
 }
 
 static void add_others(struct good_network *n, uint64_t connections)
 {
-	uint64_t origin = net_track(n, "api.example.org:443", connections);
+	uint64_t origin = good_net_track(n, "api.example.org:443", connections);
 	TracePacket *pkt;
 
-	pkt = net_slice(n, net_track(n, "requests", origin), "TLS exchange", "tls", 170000, 180000);
+	pkt = good_net_slice(n, good_net_track(n, "requests", origin), "TLS exchange", "tls",
+			     170000, 180000);
 	put_side(n, pkt, "client", "[2001:db8:1234:5678:9abc:def0:1234:5678]:443", 8);
-	net_put_number(n, pkt, "response_bytes", 1234567);
-	pkt = net_slice(n, net_track(n, "connections", origin), "connection", "tcp", 160000,
-			181000);
+	good_net_put_number(n, pkt, "response_bytes", 1234567);
+	pkt = good_net_slice(n, good_net_track(n, "connections", origin), "connection", "tcp",
+			     160000, 181000);
 	put_side(n, pkt, "client", "[2001:db8:1234:5678:9abc:def0:1234:5678]:443", 8);
-	net_put_number(n, pkt, "bytes_received", 1240000);
+	good_net_put_number(n, pkt, "bytes_received", 1240000);
 
-	origin = net_track(n, "127.0.0.1:9", connections);
-	pkt = n->failed = net_slice(n, net_track(n, "connections", origin),
-				    "connect failed ECONNREFUSED", "tcp", 130000, 130500);
+	origin = good_net_track(n, "127.0.0.1:9", connections);
+	pkt = n->failed = good_net_slice(n, good_net_track(n, "connections", origin),
+					 "connect failed ECONNREFUSED", "tcp", 130000, 130500);
 	put_side(n, pkt, "client", "127.0.0.1:9", 9);
-	net_put_text(n, pkt, "error", "ECONNREFUSED");
+	good_net_put_text(n, pkt, "error", "ECONNREFUSED");
 
-	origin = net_track(n, "127.0.0.1:6379", connections);
-	pkt = net_slice(n, net_track(n, "connections", origin), "connection", "tcp", 140000,
-			180000);
+	origin = good_net_track(n, "127.0.0.1:6379", connections);
+	pkt = good_net_slice(n, good_net_track(n, "connections", origin), "connection", "tcp",
+			     140000, 180000);
 	put_side(n, pkt, "client", "127.0.0.1:6379", 10);
-	net_put_number(n, pkt, "bytes_sent", 1000);
-	net_put_number(n, pkt, "bytes_received", 20000);
+	good_net_put_number(n, pkt, "bytes_sent", 1000);
+	good_net_put_number(n, pkt, "bytes_received", 20000);
 
-	origin = net_track(n, "unix /run/x.sock", connections);
-	pkt = net_slice(n, net_track(n, "connections", origin), "connection", "unix", 100000,
-			200000);
-	net_put_number(n, pkt, "bytes_sent", 10);
-	net_put_bool(n, pkt, "before");
+	origin = good_net_track(n, "unix /run/x.sock", connections);
+	pkt = good_net_slice(n, good_net_track(n, "connections", origin), "connection", "unix",
+			     100000, 200000);
+	good_net_put_number(n, pkt, "bytes_sent", 10);
+	good_net_put_bool(n, pkt, "before");
 }
 
 static void add_server(struct good_network *n)
 {
 	TrackDescriptor *process = descriptor(n), *thread = descriptor(n);
-	uint64_t origin = net_track(n, "serves :80", net_track(n, "Connections", process->uuid)),
-		 requests = net_track(n, "requests", origin);
+	uint64_t origin = good_net_track(n, "serves :80",
+					 good_net_track(n, "Connections", process->uuid)),
+		 requests = good_net_track(n, "requests", origin);
 	static const char *const phases[] = { "receive", "wait", "send" };
 	TracePacket *pkt;
 
@@ -323,19 +326,21 @@ static void add_server(struct good_network *n)
 	thread->thread = NEW(n, ThreadDescriptor, thread_descriptor__init);
 	SET(thread->thread, pid, 1);
 	SET(thread->thread, tid, 1);
-	pkt = n->served = net_slice(n, requests, "GET /index.html", "http", 122000, 139000);
+	pkt = n->served = good_net_slice(n, requests, "GET /index.html", "http", 122000, 139000);
 	put_request(n, pkt, "/index.html", 200, 5000);
 	put_side(n, pkt, "server", "127.0.0.1:40000", 11);
-	net_flow(n, pkt, NET_FLOW);
+	good_net_flow(n, pkt, NET_FLOW);
 	for (size_t i = 0; i < 3; i++)
-		n->served_phases[i] = net_slice(n, requests, phases[i], "http.phase",
-						122000 + i * 4000, 126000 + i * 4000);
-	net_flow(n, net_instant(n, thread->uuid, "request received", "net", 122000), NET_FLOW);
-	net_flow(n, net_instant(n, thread->uuid, "response sent", "net", 138000), NET_FLOW);
-	n->sent = net_instant(n, UUID_MAIN, "request sent", "net", 120500);
-	net_flow(n, n->sent, NET_FLOW);
-	n->received = net_instant(n, UUID_MAIN, "response received", "net", 141000);
-	net_flow(n, n->received, NET_FLOW);
+		n->served_phases[i] = good_net_slice(n, requests, phases[i], "http.phase",
+						     122000 + i * 4000, 126000 + i * 4000);
+	good_net_flow(n, good_net_instant(n, thread->uuid, "request received", "net", 122000),
+		      NET_FLOW);
+	good_net_flow(n, good_net_instant(n, thread->uuid, "response sent", "net", 138000),
+		      NET_FLOW);
+	n->sent = good_net_instant(n, UUID_MAIN, "request sent", "net", 120500);
+	good_net_flow(n, n->sent, NET_FLOW);
+	n->received = good_net_instant(n, UUID_MAIN, "response received", "net", 141000);
+	good_net_flow(n, n->received, NET_FLOW);
 }
 
 static void add_attributes(struct good_network *n)
@@ -365,7 +370,7 @@ void good_network_add(struct good_trace *t, struct good_network *n)
 	*n = (struct good_network){ .t = t, .last = t->second_snapshot };
 	t->tree->process_tree->threads[0]->name = "nginx";
 	add_attributes(n);
-	connections = net_track(n, "Connections", UUID_PROCESS);
+	connections = good_net_track(n, "Connections", UUID_PROCESS);
 	add_names(n, connections);
 	add_client(n, connections);
 	add_others(n, connections);

@@ -29,18 +29,20 @@ struct good_network {
 void good_network_add(struct good_trace *t, struct good_network *n);
 
 /* A track and slices on it, for more of the same. Times in us behind T0. */
-uint64_t net_track(struct good_network *n, const char *name, uint64_t parent);
-TracePacket *net_slice(struct good_network *n, uint64_t track, const char *name,
-		       const char *category, uint64_t begin_us, uint64_t end_us);
-TracePacket *net_instant(struct good_network *n, uint64_t track, const char *name,
-			 const char *category, uint64_t time_us);
-void net_flow(struct good_network *n, TracePacket *pkt, uint64_t id);
-void net_put_text(struct good_network *n, TracePacket *pkt, const char *name, const char *value);
-void net_put_number(struct good_network *n, TracePacket *pkt, const char *name, uint64_t value);
-void net_put_bool(struct good_network *n, TracePacket *pkt, const char *name);
+uint64_t good_net_track(struct good_network *n, const char *name, uint64_t parent);
+TracePacket *good_net_slice(struct good_network *n, uint64_t track, const char *name,
+			    const char *category, uint64_t begin_us, uint64_t end_us);
+TracePacket *good_net_instant(struct good_network *n, uint64_t track, const char *name,
+			      const char *category, uint64_t time_us);
+void good_net_flow(struct good_network *n, TracePacket *pkt, uint64_t id);
+void good_net_put_text(struct good_network *n, TracePacket *pkt, const char *name,
+		       const char *value);
+void good_net_put_number(struct good_network *n, TracePacket *pkt, const char *name,
+			 uint64_t value);
+void good_net_put_bool(struct good_network *n, TracePacket *pkt, const char *name);
 /* What was put; it may be changed. */
-DebugAnnotation *net_arg(struct good_network *n, TracePacket *pkt, const char *name);
+DebugAnnotation *good_net_arg(struct good_network *n, TracePacket *pkt, const char *name);
 /* The END of a BEGIN. */
-TracePacket *net_end(struct good_network *n, TracePacket *begin);
+TracePacket *good_net_end(struct good_network *n, TracePacket *begin);
 
 #endif

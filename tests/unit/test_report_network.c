@@ -157,8 +157,8 @@ START_TEST(order_in_the_file_does_not_matter)
 	before = strdup(out);
 	/* What lies in it first, as it may come of slices that are written when they are over. */
 	for (size_t i = 1; i < 4; i++) {
-		good_trace_move(&t, net_end(&n, n.phases[i]), net_end(&n, n.phases[0]));
-		good_trace_move(&t, n.phases[i], net_end(&n, n.phases[i]));
+		good_trace_move(&t, good_net_end(&n, n.phases[i]), good_net_end(&n, n.phases[0]));
+		good_trace_move(&t, n.phases[i], good_net_end(&n, n.phases[i]));
 	}
 	ck_assert_int_eq(report("--json"), 0);
 	ck_assert_str_eq(out, before);
@@ -168,10 +168,10 @@ END_TEST
 
 START_TEST(what_has_no_end_goes_on_to_the_end)
 {
-	TracePacket *pkt = net_slice(&n, n.request->track_event->track_uuid, "GET /endless", "http",
-				     300000, 300001);
+	TracePacket *pkt = good_net_slice(&n, n.request->track_event->track_uuid, "GET /endless",
+					  "http", 300000, 300001);
 
-	good_trace_remove(&t, net_end(&n, pkt));
+	good_trace_remove(&t, good_net_end(&n, pkt));
 	ck_assert_int_eq(report("--from 0.25"), 0);
 	assert_says(out, "GET /endless");
 	assert_says(out, "19.7 s+");
@@ -197,9 +197,10 @@ START_TEST(many_requests_stay_readable)
 	TracePacket *pkt;
 
 	for (unsigned i = 0; i < 300; i++) {
-		pkt = net_slice(&n, lane, "GET \u2026", "http", 300000 + i * 100, 300050 + i * 100);
+		pkt = good_net_slice(&n, lane, "GET \u2026", "http", 300000 + i * 100,
+				     300050 + i * 100);
 		if (i % 100 == 0)
-			net_put_number(&n, pkt, "status", 500);
+			good_net_put_number(&n, pkt, "status", 500);
 	}
 	ck_assert_int_eq(report("--from 0.25"), 0);
 	ck_assert_uint_eq(count("GET \u2026"), 20);
@@ -222,8 +223,8 @@ END_TEST
 
 START_TEST(what_would_harm_a_terminal_is_escaped)
 {
-	net_arg(&n, n.request, "url")->string_value = (char *)"http://x/\x1b[31m\xc2\x9b";
-	net_arg(&n, n.request, "remote")->string_value = (char *)"\x1b]0;x\a";
+	good_net_arg(&n, n.request, "url")->string_value = (char *)"http://x/\x1b[31m\xc2\x9b";
+	good_net_arg(&n, n.request, "remote")->string_value = (char *)"\x1b]0;x\a";
 	ck_assert_int_eq(report(""), 0);
 	ck_assert_ptr_null(strchr(out, '\x1b'));
 	ck_assert_ptr_null(strchr(out, '\a'));
