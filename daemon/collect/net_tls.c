@@ -290,6 +290,8 @@ static int load(struct net_tls *t)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	tls_library_specs(specs);
 	memcpy((void *)t->skel->rodata->functions, specs, sizeof(specs));
+	uprobes_prepare_single(t->skel->progs.on_call);
+	uprobes_prepare_single(t->skel->progs.on_return);
 	uprobes_prepare(t->skel->progs.on_call_of_all);
 	uprobes_prepare(t->skel->progs.on_return_of_all);
 	/* Of what it shares with net.bpf.c in source. */

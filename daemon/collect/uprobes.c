@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,8 @@ struct uprobes {
 	} at[];
 };
 
-static int multi_create(int prog_fd, const char *path, bool at_return, const uint64_t *offsets,
-			const uint64_t *cookies, size_t n)
+static int multi_create(int prog_fd, const char *path, pid_t pid, bool at_return,
+			const uint64_t *offsets, const uint64_t *cookies, size_t n)
 {
 	struct multi_attr attr = {
 		.prog_fd = (uint32_t)prog_fd,
@@ -42,16 +43,16 @@ static int multi_create(int prog_fd, const char *path, bool at_return, const uin
 		.cookies = (uintptr_t)cookies,
 		.n = (uint32_t)n,
 		.multi_flags = at_return ? F_UPROBE_MULTI_RETURN : 0,
+		.pid = (uint32_t)pid,
 	};
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A kernel that can looks at the path, and says that it is no file. */
-static bool has_multi(void)
+/* What it says to one that does nothing, at the beginning of the file. */
+static int try_multi(const char *path, pid_t pid)
 {
-	static int known = -1;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 	struct bpf_insn nothing[] = {
@@ -59,19 +60,45 @@ static bool has_multi(void)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	const uint64_t zero = 0;
-	int prog_fd, fd;
+	int prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", nothing, 2, &opts), r;
+
+	if (prog_fd < 0)
+		return -errno;
+	r = multi_create(prog_fd, path, pid, false, &zero, &zero, 1);
+	if (r >= 0)
+		close(r);
+	close(prog_fd);
+	return r;
+}
+
+/* A kernel that can looks at the path, and says that it is no file. */
+static bool has_multi(void)
+{
+	static int known = -1;
+
+	if (known < 0)
+		known = try_multi("/", 0) == -EBADF;
+	return known;
+}
+
+static void *try_thread(void *ret)
+{
+	*(int *)ret = try_multi("/proc/self/exe", (pid_t)syscall(SYS_gettid));
+	return NULL;
+}
+
+/* One that means processes knows none by the number of a thread; others see that thread only. */
+static bool has_single(void)
+{
+	static int known = -1;
+	pthread_t thread;
+	int r = 0;
 
 	if (known >= 0)
 		return known;
-	known = 0;
-	prog_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", nothing, 2, &opts);
-	if (prog_fd < 0)
-		return false;
-	fd = multi_create(prog_fd, "/", false, &zero, &zero, 1);
-	known = fd == -EBADF;
-	if (fd >= 0)
-		close(fd);
-	close(prog_fd);
+	if (has_multi() && pthread_create(&thread, NULL, try_thread, &r) == 0)
+		pthread_join(thread, NULL);
+	known = r == -ESRCH;
 	return known;
 }
 
@@ -80,6 +107,12 @@ void uprobes_prepare(struct bpf_program *prog)
 	if (has_multi())
 		(void)bpf_program__set_expected_attach_type(
 			prog, (enum bpf_attach_type)TRACE_UPROBE_MULTI);
+}
+
+void uprobes_prepare_single(struct bpf_program *prog)
+{
+	if (has_single())
+		uprobes_prepare(prog);
 }
 
 /* All of them, or none. The link's descriptor. */
@@ -95,7 +128,8 @@ static int attach_multi(struct bpf_program *prog, const struct uprobe_target *ta
 		places[i] = sites[i].offset;
 		places[n + i] = sites[i].cookie;
 	}
-	r = multi_create(bpf_program__fd(prog), path, target->at_return, places, places + n, n);
+	r = multi_create(bpf_program__fd(prog), path, target->pid, target->at_return, places,
+			 places + n, n);
 	free(places);
 	return r;
 }
@@ -154,7 +188,7 @@ int uprobes_attach(struct bpf_program *prog, const struct uprobe_target *target,
 	/* The file itself: its path may be another's by now, or of another namespace. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", target->fd);
 	u->is_multi = bpf_program__expected_attach_type(prog) == TRACE_UPROBE_MULTI;
-	if (u->is_multi && target->pid)
+	if (u->is_multi && target->pid && !has_single())
 		r = -EINVAL;
 	else if (u->is_multi)
 		r = attach_with_one_call(u, prog, target, path, sites, n, ret_n);

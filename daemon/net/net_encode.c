@@ -92,7 +92,11 @@ static void take(struct net_encoder *enc, const struct event_hdr *hdr)
 		net_note_error(enc, net_lookup_write(enc, (const void *)hdr));
 		break;
 	case NET_PLAIN:
-		net_stream_plain(enc, (const void *)hdr);
+		/* It may be another session that has asked for it. */
+		if (enc->env.config->n_plaintext)
+			net_stream_plain(enc, (const void *)hdr);
+		else
+			trace_writer_skip(enc->env.writer, 1);
 		break;
 	default:
 		trace_writer_skip(enc->env.writer, 1);
