@@ -10,62 +10,6 @@
 #include "net_privacy.h"
 #include "tls_wire.h"
 
-bool tls_wire_is_hello(const uint8_t *data, size_t n)
-{
-	return n >= 6 && data[0] == 22 && data[5] == 1;
-}
-
-struct tls_wire {
-	int unused;
-};
-
-struct tls_wire *tls_wire_new(const struct net_privacy *p, const struct tls_wire_sinks *sinks)
-{
-	(void)p, (void)sinks;
-	return calloc(1, sizeof(struct tls_wire));
-}
-
-void tls_wire_free(struct tls_wire *t)
-{
-	free(t);
-}
-
-int tls_wire_piece(struct tls_wire *t, enum net_direction dir, const struct net_piece *piece)
-{
-	(void)t, (void)dir, (void)piece;
-	return 0;
-}
-
-void tls_wire_fin(struct tls_wire *t, enum net_direction dir, uint64_t time_ns)
-{
-	(void)t, (void)dir, (void)time_ns;
-}
-
-void tls_wire_end(struct tls_wire *t, uint64_t time_ns, uint32_t flag)
-{
-	(void)t, (void)time_ns, (void)flag;
-}
-
-size_t tls_wire_bytes(const struct tls_wire *t)
-{
-	return sizeof(*t);
-}
-
-const char *tls_version_name(uint16_t version)
-{
-	return version ? "TLS 1.3" : NULL;
-}
-
-const char *tls_cipher_name(uint16_t cipher)
-{
-	return cipher ? "TLS_AES_128_GCM_SHA256" : NULL;
-}
-
-const char *tls_alert_name(int alert)
-{
-	return alert >= 0 ? "alert" : NULL;
-}
-
 struct dns {
 	dns_query_fn *done;
 	void *ctx;
