@@ -11,6 +11,7 @@
 #include "net_events.h"
 
 #include "net_io.bpf.h"
+#include "net_iter.bpf.h"
 #include "net_tcp.bpf.h"
 #include "net_udp.bpf.h"
 

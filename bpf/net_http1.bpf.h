@@ -26,6 +26,7 @@ enum http1_mode {
 #define HTTP1_HAS_LENGTH 0x02
 #define HTTP1_IS_CHUNKED 0x04
 #define HTTP1_NO_BODY	 0x08 /* 1xx, 204, 304 */
+#define HTTP1_BODY_COMES 0x10 /* none of the body has come */
 
 #define WORD(a, b, c, d, e, f, g, h)                                                             \
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
@@ -92,7 +93,7 @@ static __always_inline void read_length(struct in_room *h, __u32 at)
 	if (!any)
 		return;
 	h->way->left = value;
-	h->way->http1 |= HTTP1_HAS_LENGTH;
+	h->way->http1 |= HTTP1_HAS_LENGTH | HTTP1_BODY_COMES;
 }
 
 /* The field that begins at `pos`: case does not matter. */
@@ -222,6 +223,7 @@ static long http1_step(__u32 i, struct in_room *h)
 			return 0;
 		}
 		h->way->left -= rest;
+		h->way->http1 &= ~HTTP1_BODY_COMES;
 		h->room->head_pos = h->room->head_n;
 		return 1;
 	}
@@ -232,6 +234,7 @@ static long http1_step(__u32 i, struct in_room *h)
 /* Bytes have gone by unseen, or too many have. */
 static __always_inline void http1_pass(struct net_way *way, __u32 n)
 {
+	way->http1 &= ~HTTP1_BODY_COMES;
 	if (way->mode == HTTP1_BODY && way->left >= n) {
 		way->left -= n;
 		if (!way->left)
@@ -239,6 +242,29 @@ static __always_inline void http1_pass(struct net_way *way, __u32 n)
 	} else {
 		way->mode = HTTP1_REST;
 	}
+}
+
+/*
+ * All of it is body, or would be: the answer to HEAD has a length and no body, so what
+ * comes next may be a head.
+ */
+static __always_inline bool is_body(struct net_room *room, struct net_way *way)
+{
+	struct net_cursor begin = room->cursor;
+	__u32 n;
+
+	if (way->mode != HTTP1_BODY || way->left < begin.total)
+		return false;
+	n = gather(room, 8);
+	if (n == 8 && is_response(word_at(room, 0))) {
+		room->cursor = begin;
+		room->cut = 0;
+		way->mode = HTTP1_START;
+		return false;
+	}
+	http1_pass(way, begin.total);
+	room->cut = 0;
+	return true;
 }
 
 /* A whole request without a body, which most are, need not be walked. */
@@ -259,6 +285,8 @@ __noinline int http1_walk(struct net_room *room, struct net_way *way)
 	__u32 total, n;
 
 	if (!room || !way)
+		return 0;
+	if (is_body(room, way))
 		return 0;
 	n = total = room->cursor.total;
 	if (n > HTTP1_MAX_HEAD - way->taken)

@@ -102,7 +102,8 @@ static __always_inline bool is_known_body(const struct net_state *st, const stru
 {
 	if (turned || st->protocol != NET_PROTOCOL_HTTP1)
 		return false;
-	return way->mode == HTTP1_REST || (way->mode == HTTP1_BODY && way->left >= len);
+	return way->mode == HTTP1_REST ||
+	       (way->mode == HTTP1_BODY && way->left >= len && !(way->http1 & HTTP1_BODY_COMES));
 }
 
 static __always_inline void pass(struct net_state *st, struct net_way *way, __u32 len)

@@ -144,7 +144,7 @@ struct net_count {
 	struct net_owner owner;
 	struct net_many many;
 	__u64 tx_bytes, rx_bytes, tx_messages, rx_messages;
-	__u64 first_ns, told_ns;
+	__u64 first_ns, told_ns, told_messages;
 	__u32 n_told;
 	__u32 listing;
 };

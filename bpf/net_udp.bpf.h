@@ -7,6 +7,7 @@
 #define NET_UDP_BPF_H
 
 #include "net_out.bpf.h"
+#include "net_thread.bpf.h"
 
 #define DNS_MAX_PAYLOAD 1232
 
@@ -145,7 +146,7 @@ static __always_inline void put_count(struct net_bytes_event *ev, const struct n
 	ev->state = ev->pad = 0;
 }
 
-/* NULL: it is not the time to tell. */
+/* False: it is not the time to tell. */
 static __always_inline bool count(struct net_count *c, __u32 len, bool sent, __u64 now)
 {
 	__sync_fetch_and_add(sent ? &c->tx_bytes : &c->rx_bytes, len);
@@ -154,6 +155,7 @@ static __always_inline bool count(struct net_count *c, __u32 len, bool sent, __u
 		return false;
 	c->n_told++;
 	c->told_ns = now;
+	c->told_messages = c->tx_messages + c->rx_messages;
 	return true;
 }
 
@@ -176,6 +178,10 @@ static __always_inline int move_unix(struct sock *sk, __u32 len, bool sent)
 
 	if (!c)
 		return 0;
+	if (!c->sock.family)
+		put_unix_ends(&c->sock, sk);
+	if (c->sock.protocol == SOCK_STREAM)
+		net_thread_io(task, &c->sock, NET_PROTOCOL_UNKNOWN, sent, now);
 	if (!count(c, len, sent, now))
 		return 0;
 	put_unix_ends(&c->sock, sk);

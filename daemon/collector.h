@@ -117,6 +117,11 @@ struct collector {
 	 * are no events: not in the ledger, without a number of their own.
 	 */
 	int (*unfinished)(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx);
+	/*
+	 * Optional: likewise of everything that is there when a session begins at
+	 * `start_ns` (sockets). Its encoder takes them before its first event.
+	 */
+	int (*existing)(void *state, uint64_t start_ns, event_sink_fn *fn, void *fn_ctx);
 	bool per_session_streams; /* records of stream N belong to the session in slot N only */
 
 	/* Filters do not apply: the event is about a CPU or the machine, not about a thread. */

@@ -230,6 +230,8 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	if (r == 0)
 		r = new_encoders(s);
 	if (r == 0)
+		r = session_write_existing(s);
+	if (r == 0)
 		r = trace_meta_milestone(s->writer, TRACE_ALL_STARTED, boot_ns());
 	if (r == 0)
 		r = trace_writer_flush(s->writer);

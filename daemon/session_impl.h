@@ -63,7 +63,8 @@ int session_begin_lines(struct session *s, uint64_t now_ns);
 bool session_lines_pending(const struct session *s, uint64_t now_ns);
 void session_end_lines(struct session *s);
 
-/* session_unfinished.c: when stop_ns is set; and after the last event. */
+/* session_unfinished.c: once there are encoders; when stop_ns is set; after the last event. */
+int session_write_existing(struct session *s);
 void session_keep_unfinished(struct session *s);
 int session_write_unfinished(struct session *s);
 

@@ -1,15 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_unfinished.c - what was going on when a session stopped: calls that
- * had not returned, say. They are no events and not in the ledger.
+ * session_unfinished.c - what there was when a session began: sockets, say; and what was
+ * going on when it stopped: calls that had not returned. They are no events and not in
+ * the ledger.
  *
- * Kept at the stop, since much of it is over by the time the rings are empty;
- * written behind the last event, whose slice has ended where theirs begin.
+ * The former are written at once. The latter are kept at the stop, since much of it is over by the
+ * time the rings are empty; written behind the last event, whose slice has ended where theirs
+ * begin.
  */
 #include "collector.h"
 #include "session_filter.h"
 #include "session_impl.h"
 #include "trace_writer.h"
+
+struct existing {
+	struct session *session;
+	unsigned source;
+	int r;
+};
+
+/* The event_sink_fn of what there is. */
+static void write_one(void *ctx, const struct event_hdr *ev, size_t len)
+{
+	struct existing *e = ctx;
+	struct session *s = e->session;
+
+	(void)len;
+	if (e->r < 0 || (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
+		return;
+	trace_writer_source(s->writer, e->source, ev->time_ns);
+	e->r = collectors[e->source]->encode(s->sources[e->source].encoder, ev);
+	if (e->r == 0 && trace_writer_is_full(s->writer))
+		e->r = trace_writer_flush(s->writer);
+}
+
+int session_write_existing(struct session *s)
+{
+	struct existing e = { .session = s };
+
+	for (unsigned i = 0; e.r == 0 && i < s->n_sources; i++) {
+		e.source = i;
+		/* A failure leaves the trace without them: nothing else depends on it. */
+		if (s->sources[i].encoder && collectors[i]->existing)
+			(void)collectors[i]->existing(sources_state(s->env.sources, i), s->start_ns,
+						      write_one, &e);
+	}
+	return e.r;
+}
 
 /* At most one for each thread there is. Without memory they are not shown. */
 static void keep(void *ctx, const struct event_hdr *ev, size_t len)

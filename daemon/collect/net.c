@@ -126,6 +126,13 @@ static int attach_moves(struct net *n, bool wanted)
 	return r < 0 ? r : attach_one(skel->progs.on_recv, &skel->links.on_recv);
 }
 
+/* Without it, what was there before is known only when it moves. */
+static void attach_listing(struct net_bpf *skel)
+{
+	if (bpf_program__autoload(skel->progs.list_sockets))
+		skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
+}
+
 static int attach_tcp(struct net_bpf *skel)
 {
 	struct {
@@ -166,6 +173,8 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = attach_tcp(n->skel);
 	if (r == 0)
 		r = net_tls_new(&n->env, n->skel->obj, &n->tls);
+	if (r == 0)
+		attach_listing(n->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
@@ -262,6 +271,49 @@ static void net_session_close(void *state, unsigned slot)
 	(void)set_level(n);
 }
 
+/* ---- what there is ---- */
+
+struct listing {
+	uint64_t time_ns;
+	event_sink_fn *fn;
+	void *fn_ctx;
+};
+
+/* The event_sink_fn: all at one moment. */
+static void push_sock(void *ctx, const struct event_hdr *hdr, size_t len)
+{
+	const struct listing *l = ctx;
+	struct net_bytes_event ev;
+
+	if (len != sizeof(ev))
+		return;
+	memcpy(&ev, hdr, sizeof(ev));
+	ev.hdr.time_ns = l->time_ns;
+	if (ev.first_ns > l->time_ns)
+		ev.first_ns = l->time_ns;
+	if (net_valid(&ev.hdr, len))
+		l->fn(l->fn_ctx, &ev.hdr, len);
+}
+
+static int list(struct net *n, bool only_rest, const struct listing *l)
+{
+	if (!n->skel->links.list_sockets)
+		return 0;
+	n->skel->data->net_listing++;
+	n->skel->bss->net_only_rest = only_rest;
+	return bpf_iter_run(n->skel->links.list_sockets, push_sock, (void *)l);
+}
+
+static int net_existing(void *state, uint64_t start_ns, event_sink_fn *fn, void *fn_ctx)
+{
+	return list(state, false, &(struct listing){ start_ns, fn, fn_ctx });
+}
+
+static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
+{
+	return list(state, true, &(struct listing){ end_ns, fn, fn_ctx });
+}
+
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
@@ -273,6 +325,8 @@ const struct collector net_collector = {
 	.tick = net_tick,
 	.session_open = net_session_open,
 	.session_close = net_session_close,
+	.unfinished = net_unfinished,
+	.existing = net_existing,
 	.valid = net_valid,
 	.encoder_new = net_encoder_new,
 	.encoder_free = net_encoder_free,

@@ -148,6 +148,7 @@ static int run(double seconds, enum net_level level)
 		fprintf(stderr, "netdump: %s: %s\n", strerror(-r), why);
 		return r;
 	}
+	(void)net_collector.existing(state, boot_ns(), on_record, NULL);
 	fprintf(stderr, "netdump: started %s\n", why);
 	end_ns = boot_ns() + (uint64_t)(seconds * 1e9);
 	while (boot_ns() < end_ns) {
@@ -156,6 +157,8 @@ static int run(double seconds, enum net_level level)
 		usleep(5000);
 	}
 	net_collector.session_close(state, 0);
+	puts("--- rest");
+	(void)net_collector.unfinished(state, boot_ns(), on_record, NULL);
 	while (net_collector.drain(state, boot_ns(), 10000) > 0)
 		;
 	print_counts(state);
