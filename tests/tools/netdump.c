@@ -2,9 +2,10 @@
 /*
  * netdump.c - the records of bpf/net.bpf.c as they come, a line each.
  *
- *	netdump [-x] [-l LEVEL] SECONDS
+ *	netdump [-x] [-l LEVEL] [-o FILE] SECONDS
  *
- * Starts the source by itself, without a daemon, for so long; -x shows payload. Prints
+ * Starts the source by itself, without a daemon, for so long; -x shows payload, -o also
+ * writes the records as fuzz_net_record takes them, each with its length before it. Prints
  * a line of the kernel's counters at the end. Exit status 1 when a record was not valid.
  */
 #include <arpa/inet.h>
@@ -24,6 +25,7 @@
 extern const struct collector net_collector;
 
 static bool show_payload;
+static FILE *raw;
 static unsigned long n_invalid, n_records;
 
 static void print_sock(const struct net_sock *s)
@@ -88,6 +90,12 @@ static void on_record(void *ctx, const struct event_hdr *hdr, size_t len)
 
 	(void)ctx;
 	n_records++;
+	if (raw && len <= UINT16_MAX) {
+		uint8_t n[2] = { (uint8_t)len, (uint8_t)(len >> 8) };
+
+		fwrite(n, 1, 2, raw);
+		fwrite(hdr, 1, len, raw);
+	}
 	if (!net_valid(hdr, len)) {
 		n_invalid++;
 		printf("INVALID type=%u len=%zu\n", hdr->type, len);
@@ -171,15 +179,17 @@ int main(int argc, char **argv)
 	enum net_level level = NET_WATERFALL;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "xl:")) != -1)
+	while ((opt = getopt(argc, argv, "xl:o:")) != -1)
 		if (opt == 'x')
 			show_payload = true;
 		else if (opt == 'l')
 			level = (enum net_level)atoi(optarg);
+		else if (opt == 'o')
+			raw = fopen(optarg, "w");
 		else
 			return 2;
 	if (optind != argc - 1) {
-		fprintf(stderr, "usage: netdump [-x] [-l LEVEL] SECONDS\n");
+		fprintf(stderr, "usage: netdump [-x] [-l LEVEL] [-o FILE] SECONDS\n");
 		return 2;
 	}
 	return run(atof(argv[optind]), level) < 0 || n_invalid ? 1 : 0;
