@@ -12,6 +12,11 @@
 #define TCP_RETRANS_NS 10000000
 #define TCP_DROP_NS    1000000
 
+/* Which arguments tracepoints have here. */
+const volatile bool reset_has_reason; /* since Linux 6.10 */
+const volatile bool drop_has_reason;  /* since Linux 5.17 */
+const volatile bool drop_has_sock;    /* who the packet would have been for; since Linux 6.11 */
+
 /* Whose connection it is, as far as it is known. */
 static __always_inline void put_owner(struct event_hdr *hdr, const struct net_state *st)
 {
@@ -209,16 +214,7 @@ SEC("tp_btf/tcp_send_reset")
 int BPF_PROG(on_reset_sent, struct sock *sk)
 {
 	if (sk)
-		record_kind(sk, NET_TCP_RESET_SENT, 0);
-	return 0;
-}
-
-/* Since Linux 6.10 (commit edc92a9e7f0f). */
-SEC("tp_btf/tcp_send_reset")
-int BPF_PROG(on_reset_sent_why, struct sock *sk, struct sk_buff *skb, int reason)
-{
-	if (sk)
-		record_kind(sk, NET_TCP_RESET_SENT, reason);
+		record_kind(sk, NET_TCP_RESET_SENT, reset_has_reason ? ctx[2] : 0);
 	return 0;
 }
 
@@ -259,19 +255,16 @@ static __always_inline void record_drop(struct sock *sk, __u32 reason)
 }
 
 SEC("tp_btf/kfree_skb")
-int BPF_PROG(on_drop, struct sk_buff *skb, void *location, int reason)
+int BPF_PROG(on_drop, struct sk_buff *skb)
 {
-	if (is_drop(reason))
-		record_drop(skb->sk, reason);
-	return 0;
-}
+	int reason = drop_has_reason ? ctx[2] : 0;
 
-/* Since Linux 6.11 (commit c53795d48ee8): who it would have been for. */
-SEC("tp_btf/kfree_skb")
-int BPF_PROG(on_drop_for, struct sk_buff *skb, void *location, int reason, struct sock *sk)
-{
-	if (is_drop(reason))
-		record_drop(sk, reason);
+	if (!is_drop(reason))
+		return 0;
+	if (drop_has_sock)
+		record_drop((struct sock *)ctx[3], reason);
+	else
+		record_drop(skb->sk, reason);
 	return 0;
 }
 

@@ -64,17 +64,12 @@ static void set_calls(uint8_t of_nr[NET_MAX_NR])
 	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
 }
 
-/* Programs on the same tracepoint: the one that takes all the arguments it has here. */
-static void choose_programs(struct net_bpf *skel)
+/* The verifier takes no program that looks at arguments which are not there. */
+static void set_arguments(struct net_bpf *skel)
 {
-	bool why = bpf_tracepoint_args("tcp_send_reset") >= 3;
-	bool whose = bpf_tracepoint_args("kfree_skb") >= 4;
-	bool reason = bpf_tracepoint_args("kfree_skb") >= 3;
-
-	bpf_program__set_autoload(skel->progs.on_reset_sent, !why);
-	bpf_program__set_autoload(skel->progs.on_reset_sent_why, why);
-	bpf_program__set_autoload(skel->progs.on_drop, reason && !whose);
-	bpf_program__set_autoload(skel->progs.on_drop_for, whose);
+	skel->rodata->reset_has_reason = bpf_tracepoint_args("tcp_send_reset") >= 3;
+	skel->rodata->drop_has_reason = bpf_tracepoint_args("kfree_skb") >= 3;
+	skel->rodata->drop_has_sock = bpf_tracepoint_args("kfree_skb") >= 4;
 }
 
 static int open_and_load(struct net *n, char why[WHY_LEN])
@@ -84,7 +79,7 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 	n->skel = net_bpf__open();
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	choose_programs(n->skel);
+	set_arguments(n->skel);
 	r = bpf_load_trim(n->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
@@ -142,10 +137,8 @@ static int attach_tcp(struct net_bpf *skel)
 		{ skel->progs.on_state, &skel->links.on_state },
 		{ skel->progs.on_retransmit, &skel->links.on_retransmit },
 		{ skel->progs.on_reset_sent, &skel->links.on_reset_sent },
-		{ skel->progs.on_reset_sent_why, &skel->links.on_reset_sent_why },
 		{ skel->progs.on_reset_received, &skel->links.on_reset_received },
 		{ skel->progs.on_drop, &skel->links.on_drop },
-		{ skel->progs.on_drop_for, &skel->links.on_drop_for },
 	};
 	int r = 0;
 
