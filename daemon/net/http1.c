@@ -157,6 +157,17 @@ static void take_start(struct http1 *h, enum net_direction dir, struct cursor *c
 	http1_begin_message(h, dir, c->piece);
 }
 
+/*
+ * Nobody knows the body's end; or it will not come: who expected 100 and was refused may
+ * keep it.
+ */
+static bool may_be_over(const struct http1_half *half, enum net_direction dir)
+{
+	return half->body.framing == HTTP1_UNTIL_TURN ||
+	       (dir == NET_REQUEST && half->body.n_payload == 0 && half->entry &&
+		half->entry->response_over);
+}
+
 /* Enough of it to be sure, where it is not certain that there is one. */
 static bool is_head(enum net_direction dir, const struct cursor *c)
 {
@@ -168,8 +179,7 @@ static void take_body(struct http1 *h, enum net_direction dir, struct cursor *c)
 	struct http1_half *half = &h->half[dir];
 	size_t n;
 
-	if (half->body.framing == HTTP1_UNTIL_TURN && is_head(dir, c) &&
-	    http1_ends_before_head(h, dir))
+	if (may_be_over(half, dir) && is_head(dir, c) && http1_ends_before_head(h, dir))
 		return;
 	n = http1_body_known(&half->body, c->data, c->n);
 	advance(half, c, n);

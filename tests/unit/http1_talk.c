@@ -47,22 +47,22 @@ void talk_piece(struct talk *t, enum net_direction dir, const void *text, size_t
 	free(copy);
 }
 
-void ask(struct talk *t, const char *text)
+void talk_ask(struct talk *t, const char *text)
 {
 	talk_piece(t, NET_REQUEST, text, strlen(text), strlen(text));
 }
 
-void answer(struct talk *t, const char *text)
+void talk_answer(struct talk *t, const char *text)
 {
 	talk_piece(t, NET_RESPONSE, text, strlen(text), strlen(text));
 }
 
-void answer_unknown(struct talk *t, uint64_t len)
+void talk_answer_unknown(struct talk *t, uint64_t len)
 {
 	talk_piece(t, NET_RESPONSE, NULL, 0, len);
 }
 
-void gap(struct talk *t, enum net_direction dir, uint64_t len)
+void talk_gap(struct talk *t, enum net_direction dir, uint64_t len)
 {
 	t->off[dir] += len;
 }

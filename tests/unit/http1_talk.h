@@ -22,11 +22,11 @@ void talk_done(struct talk *t);
 /* A piece whose first `n_data` bytes are `text`; thread 100 sends requests, 200 responses. */
 void talk_piece(struct talk *t, enum net_direction dir, const void *text, size_t n_data,
 		uint64_t len);
-void ask(struct talk *t, const char *text);
-void answer(struct talk *t, const char *text);
-void answer_unknown(struct talk *t, uint64_t len);
+void talk_ask(struct talk *t, const char *text);
+void talk_answer(struct talk *t, const char *text);
+void talk_answer_unknown(struct talk *t, uint64_t len);
 /* Bytes that nobody told us of. */
-void gap(struct talk *t, enum net_direction dir, uint64_t len);
+void talk_gap(struct talk *t, enum net_direction dir, uint64_t len);
 /* The next one that has been handed over; fails when there is none. */
 const struct exchange *talk_next(struct talk *t);
 

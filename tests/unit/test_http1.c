@@ -30,10 +30,10 @@ START_TEST(a_request_and_its_response_are_one_exchange)
 				       "charset=utf-8\r\nContent-Length: 5\r\n\r\nhello";
 	const struct exchange *e;
 
-	ask(&t, request);
+	talk_ask(&t, request);
 	ck_assert_uint_eq(http1_open(t.http1), 1);
 	ck_assert_uint_eq(t.n, 0);
-	answer(&t, response);
+	talk_answer(&t, response);
 	ck_assert_uint_eq(http1_open(t.http1), 0);
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
@@ -69,14 +69,14 @@ START_TEST(times_are_those_of_the_first_and_the_last_byte)
 {
 	const struct exchange *e;
 
-	ask(&t, "POST /a HTTP/1.1\r\n");	/* 1 */
-	ask(&t, "Content-Length: 4\r\n\r\nab"); /* 2 */
-	ask(&t, "cd");				/* 3 */
-	answer(&t, "HTTP/1.1 200 OK\r\nConte"); /* 4 */
-	answer(&t, "nt-Length: 10\r\n\r\n");	/* 5 */
-	answer_unknown(&t, 6);			/* 6 */
-	answer(&t, "7890");			/* 7 */
-	ask(&t, get);				/* 8 */
+	talk_ask(&t, "POST /a HTTP/1.1\r\n");	     /* 1 */
+	talk_ask(&t, "Content-Length: 4\r\n\r\nab"); /* 2 */
+	talk_ask(&t, "cd");			     /* 3 */
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nConte"); /* 4 */
+	talk_answer(&t, "nt-Length: 10\r\n\r\n");    /* 5 */
+	talk_answer_unknown(&t, 6);		     /* 6 */
+	talk_answer(&t, "7890");		     /* 7 */
+	talk_ask(&t, get);			     /* 8 */
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
 	ck_assert_uint_eq(e->request_ns, 1);
@@ -92,10 +92,10 @@ START_TEST(offsets_and_numbers_are_the_connections)
 {
 	const struct exchange *e;
 
-	ask(&t, get);
-	answer(&t, empty);
-	ask(&t, get);
-	answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	talk_next(&t);
 	e = talk_next(&t);
 	ck_assert_uint_eq(e->index, 1);
@@ -107,12 +107,12 @@ END_TEST
 
 START_TEST(pipelined_requests_are_answered_in_their_order)
 {
-	ask(&t, "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nGET /3 HT");
-	ask(&t, "TP/1.1\r\n\r\n");
+	talk_ask(&t, "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nGET /3 HT");
+	talk_ask(&t, "TP/1.1\r\n\r\n");
 	ck_assert_uint_eq(http1_open(t.http1), 3);
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 201 OK\r\n"
-		   "Content-Length: 9\r\n\r\nHTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n"
-		   "\r\n2\r\nab\r\n0\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 201 OK\r\n"
+			"Content-Length: 9\r\n\r\nHTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n"
+			"\r\n2\r\nab\r\n0\r\n\r\n");
 	ck_assert_uint_eq(t.n, 3);
 	for (int i = 0; i < 3; i++) {
 		const struct exchange *e = talk_next(&t);
@@ -133,16 +133,16 @@ START_TEST(some_responses_have_no_body_whatever_they_say)
 		char text[128];
 
 		snprintf(text, sizeof(text), "HTTP/1.1 %s\r\nContent-Length: 5\r\n\r\n", heads[i]);
-		ask(&t, get);
-		answer(&t, text);
+		talk_ask(&t, get);
+		talk_answer(&t, text);
 		ck_assert_uint_eq(t.n, 1);
 		ck_assert_uint_eq(talk_next(&t)->response_body, 0);
 	}
-	ask(&t, "HEAD / HTTP/1.1\r\n\r\n");
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+	talk_ask(&t, "HEAD / HTTP/1.1\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
 	ck_assert_int_eq(talk_next(&t)->response_length, 5);
-	ask(&t, "HEAD / HTTP/1.1\r\n\r\n");
-	answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	talk_ask(&t, "HEAD / HTTP/1.1\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	ck_assert_uint_eq(talk_next(&t)->response_body, 0);
 }
 END_TEST
@@ -151,12 +151,12 @@ START_TEST(a_body_may_be_sent_by_the_kernel)
 {
 	const struct exchange *e;
 
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n");
-	answer_unknown(&t, 1000000000);
-	gap(&t, NET_RESPONSE, 3999999990);
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 5000000000\r\n\r\n");
+	talk_answer_unknown(&t, 1000000000);
+	talk_gap(&t, NET_RESPONSE, 3999999990);
 	ck_assert_uint_eq(t.n, 0);
-	answer_unknown(&t, 10);
+	talk_answer_unknown(&t, 10);
 	e = talk_next(&t);
 	ck_assert_uint_eq(e->response_body, 5000000000);
 	ck_assert_uint_eq(e->response_bytes, t.off[NET_RESPONSE]);
@@ -167,11 +167,11 @@ END_TEST
 
 START_TEST(a_gap_at_a_bodys_end_ends_it)
 {
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
-	gap(&t, NET_RESPONSE, 100);
-	ask(&t, get);
-	answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+	talk_gap(&t, NET_RESPONSE, 100);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_uint_eq(talk_next(&t)->response_body, 100);
 	ck_assert_uint_eq(talk_next(&t)->response_bytes, sizeof(empty) - 1);
@@ -186,8 +186,8 @@ START_TEST(chunks_are_counted_without_their_frames)
 				   "Content-Length: 3\r\n\r\n";
 	const struct exchange *e;
 
-	ask(&t, get);
-	answer(&t, head);
+	talk_ask(&t, get);
+	talk_answer(&t, head);
 	for (size_t i = 0; i < sizeof(body) - 1; i++) {
 		ck_assert_uint_eq(t.n, 0);
 		talk_piece(&t, NET_RESPONSE, body + i, 1, 1);
@@ -202,11 +202,11 @@ END_TEST
 
 START_TEST(of_chunks_the_heads_are_enough)
 {
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000\r\n");
-	answer_unknown(&t, 0x10000);
-	answer_unknown(&t, 2);
-	answer(&t, "0\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10000\r\n");
+	talk_answer_unknown(&t, 0x10000);
+	talk_answer_unknown(&t, 2);
+	talk_answer(&t, "0\r\n\r\n");
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_uint_eq(t.got[0].response_body, 0x10000);
 	ck_assert_uint_eq(t.got[0].flags, EXCHANGE_KEEPS_ALIVE);
@@ -215,11 +215,11 @@ END_TEST
 
 START_TEST(an_upload_may_be_chunked)
 {
-	ask(&t, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
-	ask(&t, "0\r\n\r\n");
-	ask(&t, get);
-	answer(&t, empty);
-	answer(&t, empty);
+	talk_ask(&t, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+	talk_ask(&t, "0\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_uint_eq(t.got[0].request_body, 3);
 	ck_assert_uint_eq(t.got[0].request_end_ns, 2);
@@ -231,9 +231,9 @@ START_TEST(without_a_length_the_end_of_the_connection_is_the_bodys)
 {
 	const struct exchange *e;
 
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\n\r\nabc");
-	answer(&t, "HTTP/1.1 is a protocol");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\n\r\nabc");
+	talk_answer(&t, "HTTP/1.1 is a protocol");
 	ck_assert_uint_eq(t.n, 0);
 	http1_fin(t.http1, NET_RESPONSE, 100);
 	ck_assert_uint_eq(t.n, 1);
@@ -247,9 +247,9 @@ END_TEST
 
 START_TEST(a_client_may_close_its_half_first)
 {
-	ask(&t, get);
+	talk_ask(&t, get);
 	http1_fin(t.http1, NET_REQUEST, 2);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_uint_eq(t.got[0].flags, EXCHANGE_KEEPS_ALIVE);
 }
@@ -271,10 +271,10 @@ START_TEST(keeping_alive_depends_on_the_version_and_both_sides)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ask(&t, cases[i].request);
-		ask(&t, "\r\n");
-		answer(&t, cases[i].response);
-		answer(&t, "Content-Length: 0\r\n\r\n");
+		talk_ask(&t, cases[i].request);
+		talk_ask(&t, "\r\n");
+		talk_answer(&t, cases[i].response);
+		talk_answer(&t, "Content-Length: 0\r\n\r\n");
 		ck_assert_uint_eq(t.n, 1);
 		ck_assert_uint_eq(talk_next(&t)->flags,
 				  cases[i].keeps_alive ? EXCHANGE_KEEPS_ALIVE : 0);
@@ -284,9 +284,9 @@ END_TEST
 
 START_TEST(what_is_asked_after_the_last_response_stays_unanswered)
 {
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
-	ask(&t, "GET /b HTTP/1.1\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+	talk_ask(&t, "GET /b HTTP/1.1\r\n\r\n");
 	ck_assert_uint_eq(t.n, 1);
 	http1_fin(t.http1, NET_RESPONSE, 9);
 	ck_assert_uint_eq(t.n, 2);
@@ -301,11 +301,11 @@ START_TEST(interim_responses_are_no_answer)
 {
 	const struct exchange *e;
 
-	ask(&t, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
-	answer(&t, "HTTP/1.1 100 Continue\r\n\r\n");
-	ask(&t, "abc");
-	answer(&t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
-	answer(&t, empty);
+	talk_ask(&t, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 100 Continue\r\n\r\n");
+	talk_ask(&t, "abc");
+	talk_answer(&t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
 	ck_assert_int_eq(e->status, 200);
@@ -313,25 +313,25 @@ START_TEST(interim_responses_are_no_answer)
 	ck_assert_uint_eq(e->request_end_ns, 3);
 	ck_assert_uint_eq(e->response_ns, 5);
 	ck_assert_uint_eq(e->response_bytes, t.off[NET_RESPONSE]);
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n");
 	ck_assert_uint_eq(talk_next(&t)->flags, EXCHANGE_KEEPS_ALIVE);
 }
 END_TEST
 
 START_TEST(a_response_may_come_before_all_is_asked)
 {
-	ask(&t, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n01234");
-	answer(&t, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	talk_ask(&t, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n01234");
+	talk_answer(&t, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
 	ck_assert_uint_eq(t.n, 0);
-	ask(&t, "56789");
+	talk_ask(&t, "56789");
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_uint_eq(t.got[0].flags, EXCHANGE_KEEPS_ALIVE);
 	ck_assert_uint_eq(t.got[0].request_end_ns, 3);
 	ck_assert_uint_eq(t.got[0].response_end_ns, 2);
 	talk_next(&t);
-	ask(&t, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n01234");
-	answer(&t, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+	talk_ask(&t, "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n01234");
+	talk_answer(&t, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
 	http1_fin(t.http1, NET_RESPONSE, 9);
 	ck_assert_uint_eq(t.n, 0);
 	http1_end(t.http1, 10, EXCHANGE_CLOSED);
@@ -339,6 +339,20 @@ START_TEST(a_response_may_come_before_all_is_asked)
 	ck_assert_uint_eq(t.got[0].request_body, 5);
 	ck_assert_uint_eq(t.got[0].request_end_ns, 0);
 	ck_assert_int_eq(t.got[0].status, 413);
+}
+END_TEST
+
+START_TEST(who_is_refused_may_keep_the_body)
+{
+	talk_ask(&t, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 100\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
+	ck_assert_uint_eq(t.n, 2);
+	ck_assert_int_eq(t.got[0].status, 417);
+	ck_assert_uint_eq(t.got[0].request_body, 0);
+	ck_assert_str_eq(t.got[1].path, "/a");
+	ck_assert_uint_eq(t.got[1].flags, EXCHANGE_KEEPS_ALIVE);
 }
 END_TEST
 
@@ -350,7 +364,7 @@ START_TEST(a_websocket_lasts_until_the_end)
 				       "Connection: Upgrade\r\n\r\n";
 	const struct exchange *e;
 
-	ask(&t, upgrade);
+	talk_ask(&t, upgrade);
 	talk_piece(&t, NET_RESPONSE, switched, sizeof(switched) - 1, sizeof(switched) + 9);
 	ck_assert_int_eq(t.next, HTTP1_SWITCHED);
 	ck_assert_uint_eq(http1_switched_off(t.http1, NET_REQUEST), sizeof(upgrade) - 1);
@@ -360,7 +374,7 @@ START_TEST(a_websocket_lasts_until_the_end)
 	ck_assert_int_eq(e->status, 101);
 	ck_assert_uint_eq(e->flags, 0);
 	ck_assert_uint_eq(http1_open(t.http1), 1);
-	ask(&t, "GET / HTTP/1.1\r\n\r\n");
+	talk_ask(&t, "GET / HTTP/1.1\r\n\r\n");
 	ck_assert_int_eq(t.next, HTTP1_GOES_ON);
 	http1_fin(t.http1, NET_RESPONSE, 5);
 	ck_assert_uint_eq(t.n, 0);
@@ -382,17 +396,17 @@ START_TEST(a_tunnel_lasts_until_the_end)
 {
 	const struct exchange *e;
 
-	ask(&t, "CONNECT me:SECRET@example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n");
-	answer(&t, "HTTP/1.1 200 Connection established\r\n\r\n");
+	talk_ask(&t, "CONNECT me:SECRET@example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 Connection established\r\n\r\n");
 	ck_assert_int_eq(t.next, HTTP1_SWITCHED);
 	e = talk_next(&t);
 	ck_assert_str_eq(e->method, "CONNECT");
 	ck_assert_str_eq(e->host, "example.org:443");
 	ck_assert_str_eq(e->path, "");
 	ck_assert_int_eq(e->protocol, EXCHANGE_HTTP1);
-	ask(&t, "\x16\x03\x01");
-	gap(&t, NET_RESPONSE, 1000);
-	answer_unknown(&t, 24);
+	talk_ask(&t, "\x16\x03\x01");
+	talk_gap(&t, NET_RESPONSE, 1000);
+	talk_answer_unknown(&t, 24);
 	http1_end(t.http1, 9, EXCHANGE_INCOMPLETE);
 	e = talk_next(&t);
 	ck_assert_int_eq(e->protocol, EXCHANGE_TUNNEL);
@@ -405,11 +419,11 @@ END_TEST
 
 START_TEST(a_refused_tunnel_is_none)
 {
-	ask(&t, "CONNECT a:443 HTTP/1.1\r\n\r\n");
-	answer(&t, "HTTP/1.1 407 No\r\nContent-Length: 3\r\n\r\nabc");
+	talk_ask(&t, "CONNECT a:443 HTTP/1.1\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 407 No\r\nContent-Length: 3\r\n\r\nabc");
 	ck_assert_int_eq(t.next, HTTP1_GOES_ON);
-	ask(&t, get);
-	answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_uint_eq(http1_open(t.http1), 0);
 }
@@ -417,8 +431,8 @@ END_TEST
 
 START_TEST(http2_may_follow)
 {
-	ask(&t, "GET / HTTP/1.1\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n");
-	answer(&t, "HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n");
+	talk_ask(&t, "GET / HTTP/1.1\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n");
 	ck_assert_int_eq(t.next, HTTP1_UPGRADED_H2C);
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_str_eq(t.got[0].upgrade, "h2c");
@@ -440,8 +454,8 @@ START_TEST(caches_tell_what_they_did)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		ask(&t, get);
-		answer(&t, cases[i].response);
+		talk_ask(&t, get);
+		talk_answer(&t, cases[i].response);
 		ck_assert_str_eq(talk_next(&t)->cache, cases[i].cache);
 	}
 }
@@ -464,8 +478,8 @@ START_TEST(targets_have_four_forms)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct exchange *e;
 
-		ask(&t, cases[i].request);
-		answer(&t, empty);
+		talk_ask(&t, cases[i].request);
+		talk_answer(&t, empty);
 		e = talk_next(&t);
 		ck_assert_str_eq(e->scheme, cases[i].scheme);
 		ck_assert_str_eq(e->host, cases[i].host);
@@ -478,18 +492,19 @@ START_TEST(old_and_sloppy_heads_are_read)
 {
 	const struct exchange *e;
 
-	ask(&t, "\r\n\nGET /a HTTP/1.1\nHost : a\nno colon\n: no name\n\n");
-	answer(&t,
-	       "HTTP/1.1 200\nContent-Type:\n text/plain\n\t;a=b\nContent-Length:\r\n 2\r\n\nab");
+	talk_ask(&t, "\r\n\nGET /a HTTP/1.1\nHost : a\nno colon\n: no name\n\n");
+	talk_answer(
+		&t,
+		"HTTP/1.1 200\nContent-Type:\n text/plain\n\t;a=b\nContent-Length:\r\n 2\r\n\nab");
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
 	ck_assert_str_eq(e->host, "a");
 	ck_assert_str_eq(e->content_type, "text/plain");
 	ck_assert_uint_eq(e->response_body, 2);
 	ck_assert_uint_eq(e->request_bytes, t.off[NET_REQUEST] - 3);
-	ask(&t, "FOO-bar /a HTTP/1.1\r\n\r\n");
-	answer(&t, "HTTP/1.1 200 OK\r\nX-Cache: a\r\n  b\r\nContent-Length: 2, 2\r\n"
-		   "Content-Length: 2\r\n\r\nab");
+	talk_ask(&t, "FOO-bar /a HTTP/1.1\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nX-Cache: a\r\n  b\r\nContent-Length: 2, 2\r\n"
+			"Content-Length: 2\r\n\r\nab");
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
 	ck_assert_str_eq(e->method, "FOO-bar");
@@ -545,6 +560,7 @@ int main(void)
 	tcase_add_test(tc, what_is_asked_after_the_last_response_stays_unanswered);
 	tcase_add_test(tc, interim_responses_are_no_answer);
 	tcase_add_test(tc, a_response_may_come_before_all_is_asked);
+	tcase_add_test(tc, who_is_refused_may_keep_the_body);
 	tcase_add_test(tc, a_websocket_lasts_until_the_end);
 	tcase_add_test(tc, a_tunnel_lasts_until_the_end);
 	tcase_add_test(tc, a_refused_tunnel_is_none);

@@ -39,10 +39,10 @@ static void check_goes_on(void)
 	ck_assert_uint_eq(t.n, 0);
 	ck_assert_uint_eq(http1_open(t.http1), 0);
 	for (int i = 0; i < 3; i++) {
-		ask(&t, get);
-		answer(&t, empty);
-		ask(&t, get_b);
-		answer(&t, empty_404);
+		talk_ask(&t, get);
+		talk_answer(&t, empty);
+		talk_ask(&t, get_b);
+		talk_answer(&t, empty_404);
 		ck_assert_uint_eq(t.n, 2);
 		check_next("/a", 200, 0);
 		check_next("/b", 404, 0);
@@ -51,19 +51,19 @@ static void check_goes_on(void)
 
 START_TEST(chunks_that_were_not_copied_last_until_the_turn)
 {
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	gap(&t, NET_RESPONSE, 24);
-	answer_unknown(&t, 976);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_gap(&t, NET_RESPONSE, 24);
+	talk_answer_unknown(&t, 976);
 	ck_assert_uint_eq(t.n, 0);
-	ask(&t, get_b);
+	talk_ask(&t, get_b);
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_uint_eq(t.got[0].response_bytes, sizeof(chunked) - 1 + 2000);
 	ck_assert_uint_eq(t.got[0].response_body, 2003);
 	ck_assert_uint_eq(t.got[0].response_end_ns, 4);
 	check_next("/a", 200, EXCHANGE_LOST);
-	answer(&t, empty_404);
+	talk_answer(&t, empty_404);
 	check_next("/b", 404, 0);
 	check_goes_on();
 }
@@ -75,14 +75,14 @@ START_TEST(chunks_that_are_none_last_until_the_turn)
 					   "3\r\nabcd", "3\r\nabc\rx", "-1\r\n" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ask(&t, get);
-		answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-		answer(&t, bad[i]);
-		answer(&t, "and more");
+		talk_ask(&t, get);
+		talk_answer(&t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+		talk_answer(&t, bad[i]);
+		talk_answer(&t, "and more");
 		ck_assert_uint_eq(t.n, 0);
-		ask(&t, get_b);
+		talk_ask(&t, get_b);
 		check_next("/a", 200, EXCHANGE_LOST);
-		answer(&t, empty);
+		talk_answer(&t, empty);
 		check_next("/b", 200, 0);
 	}
 	check_goes_on();
@@ -92,22 +92,24 @@ END_TEST
 START_TEST(the_last_chunk_is_recognised)
 {
 	for (int cut = 0; cut < 3; cut++) {
-		ask(&t, get);
-		answer(&t, chunked);
-		answer_unknown(&t, 1000);
-		answer(&t, cut == 0 ? "0\r\n\r\n" : cut == 1 ? "abc\r\n0\r\n\r\n" : "abc\r\n0\r");
+		talk_ask(&t, get);
+		talk_answer(&t, chunked);
+		talk_answer_unknown(&t, 1000);
+		talk_answer(&t, cut == 0   ? "0\r\n\r\n"
+				: cut == 1 ? "abc\r\n0\r\n\r\n"
+					   : "abc\r\n0\r");
 		if (cut == 2)
-			answer(&t, "\n\r\n");
+			talk_answer(&t, "\n\r\n");
 		ck_assert_uint_eq(t.n, 1);
 		check_next("/a", 200, EXCHANGE_LOST);
 	}
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	answer(&t, "10\r\n\r\n");
-	answer(&t, "abc\r\n0\r\n\r\nabc");
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_answer(&t, "10\r\n\r\n");
+	talk_answer(&t, "abc\r\n0\r\n\r\nabc");
 	ck_assert_uint_eq(t.n, 0);
-	answer(&t, "\r\n0\r\n\r\n");
+	talk_answer(&t, "\r\n0\r\n\r\n");
 	check_next("/a", 200, EXCHANGE_LOST);
 	check_goes_on();
 }
@@ -115,24 +117,24 @@ END_TEST
 
 START_TEST(a_lost_end_is_that_of_the_connection)
 {
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
 	http1_fin(t.http1, NET_RESPONSE, 9);
 	ck_assert_uint_eq(t.got[0].response_end_ns, 3);
 	check_next("/a", 200, EXCHANGE_LOST);
 	teardown();
 	setup();
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
 	http1_end(t.http1, 9, EXCHANGE_CLOSED);
 	check_next("/a", 200, EXCHANGE_LOST);
 	teardown();
 	setup();
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
 	http1_end(t.http1, 9, EXCHANGE_INCOMPLETE);
 	ck_assert_uint_eq(t.got[0].response_end_ns, 0);
 	ck_assert_uint_eq(t.got[0].response_body, 1003);
@@ -142,22 +144,22 @@ END_TEST
 
 START_TEST(the_next_head_ends_what_is_lost)
 {
-	ask(&t, "GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	answer(&t, "HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc");
+	talk_ask(&t, "GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_answer(&t, "HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc");
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_uint_eq(t.got[0].response_bytes, sizeof(chunked) - 1 + 1000);
 	check_next("/a", 200, EXCHANGE_LOST);
 	check_next("/b", 404, EXCHANGE_PIPELINED);
 	/* Where no other is expected, it is a body. */
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	answer(&t, empty_404);
-	ask(&t, get_b);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_answer(&t, empty_404);
+	talk_ask(&t, get_b);
 	check_next("/a", 200, EXCHANGE_LOST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/b", 200, 0);
 	check_goes_on();
 }
@@ -168,7 +170,7 @@ START_TEST(a_head_longer_than_its_copy_lasts_until_the_turn)
 	static const char head[] = "GET /a HTTP/1.1\r\nHost: example.org\r\nCookie: SECR";
 
 	talk_piece(&t, NET_REQUEST, head, sizeof(head) - 1, 3000);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_str_eq(t.got[0].host, "example.org");
 	ck_assert_uint_eq(t.got[0].request_bytes, 3000);
@@ -178,14 +180,14 @@ START_TEST(a_head_longer_than_its_copy_lasts_until_the_turn)
 	talk_piece(&t, NET_REQUEST, NULL, 0, 100);
 	check_goes_on();
 	talk_piece(&t, NET_REQUEST, "GET /very/long?a", 16, 3000);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/very/long?…", 200, EXCHANGE_LOST);
 	talk_piece(&t, NET_REQUEST, head, sizeof(head) - 1, 3000);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	ask(&t, get_b);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_ask(&t, get_b);
 	check_next("/a", 200, EXCHANGE_LOST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/b", 200, 0);
 	check_goes_on();
 }
@@ -193,16 +195,16 @@ END_TEST
 
 START_TEST(a_gap_in_a_responses_head_lasts_until_the_turn)
 {
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 404 No\r\nContent-Type: text/plain\r\nConte");
-	gap(&t, NET_RESPONSE, 100);
-	answer(&t, "abc");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 404 No\r\nContent-Type: text/plain\r\nConte");
+	talk_gap(&t, NET_RESPONSE, 100);
+	talk_answer(&t, "abc");
 	ck_assert_uint_eq(t.n, 0);
-	ask(&t, get_b);
+	talk_ask(&t, get_b);
 	ck_assert_str_eq(t.got[0].content_type, "text/plain");
 	ck_assert_uint_eq(t.got[0].response_bytes, t.off[NET_RESPONSE]);
 	check_next("/a", 404, EXCHANGE_LOST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/b", 200, 0);
 	check_goes_on();
 }
@@ -210,15 +212,15 @@ END_TEST
 
 START_TEST(a_response_without_any_known_byte_is_counted)
 {
-	ask(&t, get);
-	answer_unknown(&t, 100);
-	answer_unknown(&t, 200);
-	ask(&t, get_b);
+	talk_ask(&t, get);
+	talk_answer_unknown(&t, 100);
+	talk_answer_unknown(&t, 200);
+	talk_ask(&t, get_b);
 	ck_assert_uint_eq(t.got[0].response_bytes, 300);
 	ck_assert_uint_eq(t.got[0].response_ns, 2);
 	ck_assert_uint_eq(t.got[0].response_end_ns, 3);
 	check_next("/a", 0, EXCHANGE_LOST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/b", 200, 0);
 	check_goes_on();
 }
@@ -226,10 +228,10 @@ END_TEST
 
 START_TEST(a_lost_response_does_not_move_the_others)
 {
-	ask(&t, get);
-	gap(&t, NET_RESPONSE, 100);
-	ask(&t, get_b);
-	answer(&t, empty_404);
+	talk_ask(&t, get);
+	talk_gap(&t, NET_RESPONSE, 100);
+	talk_ask(&t, get_b);
+	talk_answer(&t, empty_404);
 	ck_assert_uint_eq(t.n, 2);
 	ck_assert_uint_eq(t.got[1].response_bytes, sizeof(empty_404) - 1);
 	check_next("/a", 0, EXCHANGE_LOST);
@@ -240,19 +242,19 @@ END_TEST
 
 START_TEST(a_lost_request_does_not_move_the_others)
 {
-	ask(&t, get);
-	answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	check_next("/a", 200, 0);
-	gap(&t, NET_REQUEST, 100);
-	answer(&t, empty_404);
-	ask(&t, get);
-	answer(&t, empty);
+	talk_gap(&t, NET_REQUEST, 100);
+	talk_answer(&t, empty_404);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	check_next("", 404, EXCHANGE_NO_REQUEST);
 	check_next("/a", 200, 0);
 	check_goes_on();
 	/* Sent without a copy, which is known at once. */
 	talk_piece(&t, NET_REQUEST, NULL, 0, 100);
-	answer(&t, empty_404);
+	talk_answer(&t, empty_404);
 	check_next("", 404, EXCHANGE_NO_REQUEST);
 	check_goes_on();
 }
@@ -262,11 +264,11 @@ START_TEST(who_joins_in_the_middle_waits_for_a_head)
 {
 	t.off[NET_REQUEST] = 1000;
 	t.off[NET_RESPONSE] = 5000;
-	answer(&t, "the rest of a body");
-	answer_unknown(&t, 100);
-	answer(&t, "HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc");
+	talk_answer(&t, "the rest of a body");
+	talk_answer_unknown(&t, 100);
+	talk_answer(&t, "HTTP/1.1 404 No\r\nContent-Length: 3\r\n\r\nabc");
 	check_next("", 404, EXCHANGE_NO_REQUEST);
-	ask(&t, "the rest of an upload");
+	talk_ask(&t, "the rest of an upload");
 	ck_assert_uint_eq(t.n, 0);
 	check_goes_on();
 }
@@ -275,10 +277,10 @@ END_TEST
 START_TEST(a_response_to_head_may_be_the_first_one_seen)
 {
 	t.off[NET_REQUEST] = t.off[NET_RESPONSE] = 1000;
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n");
-	ask(&t, get_b);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 300\r\n\r\n");
+	talk_ask(&t, get_b);
 	check_next("", 200, EXCHANGE_NO_REQUEST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/b", 200, 0);
 	check_goes_on();
 }
@@ -286,16 +288,16 @@ END_TEST
 
 START_TEST(a_response_may_be_told_before_its_request)
 {
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
-	ask(&t, get);
-	answer(&t, "abc");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+	talk_ask(&t, get);
+	talk_answer(&t, "abc");
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_uint_eq(t.got[0].request_ns, 1);
 	ck_assert_uint_eq(t.got[0].response_ns, 1);
 	check_next("/a", 200, 0);
 	check_goes_on();
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
-	ask(&t, "HEAD /h HTTP/1.1\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n");
+	talk_ask(&t, "HEAD /h HTTP/1.1\r\n\r\n");
 	check_next("/h", 200, 0);
 	check_goes_on();
 }
@@ -304,10 +306,10 @@ END_TEST
 START_TEST(responses_that_are_one_ahead_fall_in_again)
 {
 	/* Of a request before we came, of a stream whose offsets began with us. */
-	answer(&t, empty_404);
+	talk_answer(&t, empty_404);
 	for (int i = 0; i < 5; i++) {
-		ask(&t, get);
-		answer(&t, empty);
+		talk_ask(&t, get);
+		talk_answer(&t, empty);
 	}
 	ck_assert_uint_ge(t.n, 5);
 	while (t.n)
@@ -318,15 +320,15 @@ END_TEST
 
 START_TEST(a_response_that_was_taken_for_a_body_costs_one)
 {
-	ask(&t, get);
-	answer(&t, chunked);
-	answer_unknown(&t, 1000);
-	answer(&t, empty_404); /* of /b, which is told later */
-	ask(&t, get_b);
+	talk_ask(&t, get);
+	talk_answer(&t, chunked);
+	talk_answer_unknown(&t, 1000);
+	talk_answer(&t, empty_404); /* of /b, which is told later */
+	talk_ask(&t, get_b);
 	check_next("/a", 200, EXCHANGE_LOST);
-	ask(&t, get);
+	talk_ask(&t, get);
 	check_next("/b", 0, EXCHANGE_LOST);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	check_next("/a", 200, 0);
 	check_goes_on();
 }
@@ -338,20 +340,20 @@ START_TEST(lengths_that_differ_are_none)
 					   "99999999999999999999" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ask(&t, get);
-		answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: ");
-		answer(&t, bad[i]);
-		answer(&t, "\r\n\r\nabcdef");
+		talk_ask(&t, get);
+		talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: ");
+		talk_answer(&t, bad[i]);
+		talk_answer(&t, "\r\n\r\nabcdef");
 		ck_assert_uint_eq(t.n, 0);
-		ask(&t, get_b);
+		talk_ask(&t, get_b);
 		ck_assert_int_eq(t.got[0].response_length, -1);
 		ck_assert_uint_eq(t.got[0].response_body, 6);
 		check_next("/a", 200, EXCHANGE_LOST);
-		answer(&t, empty);
+		talk_answer(&t, empty);
 		check_next("/b", 200, 0);
 	}
-	ask(&t, "POST /a HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab");
-	answer(&t, empty_404);
+	talk_ask(&t, "POST /a HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab");
+	talk_answer(&t, empty_404);
 	check_next("/a", 404, EXCHANGE_LOST);
 	check_goes_on();
 }
@@ -363,13 +365,13 @@ START_TEST(a_head_without_end_is_given_up)
 
 	memset(line, 'x', sizeof(line) - 1);
 	line[1024] = '\0';
-	ask(&t, "GET /a HTTP/1.1\r\nX:");
+	talk_ask(&t, "GET /a HTTP/1.1\r\nX:");
 	for (int i = 0; i < 100; i++) {
-		ask(&t, line);
+		talk_ask(&t, line);
 		ck_assert_uint_lt(http1_bytes(t.http1), 20 * 1024);
 	}
 	ck_assert_uint_lt(http1_bytes(t.http1), 2048);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.got[0].request_bytes, t.off[NET_REQUEST]);
 	check_next("/a", 200, EXCHANGE_LOST);
 	check_goes_on();
@@ -379,11 +381,11 @@ END_TEST
 START_TEST(too_many_requests_have_no_names)
 {
 	for (int i = 0; i < 200; i++)
-		ask(&t, get);
+		talk_ask(&t, get);
 	ck_assert_uint_le(http1_open(t.http1), 64);
 	ck_assert_uint_lt(http1_bytes(t.http1), 64 * 1024);
 	for (int i = 0; i < 200; i++)
-		answer(&t, empty);
+		talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 200);
 	for (int i = 0; i < 200; i++) {
 		const struct exchange *e = talk_next(&t);
@@ -401,10 +403,10 @@ START_TEST(what_is_unfinished_is_handed_over_at_the_end)
 	for (int i = 0; i < 2; i++) {
 		uint32_t flag = i ? EXCHANGE_CLOSED : EXCHANGE_INCOMPLETE;
 
-		ask(&t, get);
-		answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
-		ask(&t, get_b);
-		ask(&t, "POST /c HTTP/1.1\r\nHo");
+		talk_ask(&t, get);
+		talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
+		talk_ask(&t, get_b);
+		talk_ask(&t, "POST /c HTTP/1.1\r\nHo");
 		http1_end(t.http1, 9, flag);
 		ck_assert_uint_eq(t.n, 3);
 		ck_assert_uint_eq(t.got[0].response_body, 3);
@@ -419,8 +421,8 @@ START_TEST(what_is_unfinished_is_handed_over_at_the_end)
 		teardown();
 		setup();
 	}
-	ask(&t, get);
-	answer(&t, "HTTP/1.1 200 OK\r\nContent-Ty");
+	talk_ask(&t, get);
+	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Ty");
 	http1_end(t.http1, 9, EXCHANGE_CLOSED);
 	ck_assert_uint_eq(t.got[0].response_bytes, 27);
 	check_next("/a", 200, EXCHANGE_CLOSED);
@@ -429,10 +431,10 @@ END_TEST
 
 START_TEST(a_server_may_end_it_without_being_asked)
 {
-	ask(&t, get);
-	answer(&t, empty);
+	talk_ask(&t, get);
+	talk_answer(&t, empty);
 	check_next("/a", 200, 0);
-	answer(&t, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+	talk_answer(&t, "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
 	http1_fin(t.http1, NET_RESPONSE, 9);
 	check_next("", 408, EXCHANGE_NO_REQUEST);
 	http1_end(t.http1, 9, EXCHANGE_CLOSED);
@@ -442,13 +444,13 @@ END_TEST
 
 START_TEST(other_protocols_are_none_of_ours)
 {
-	ask(&t, "GET /\r\n\r\n"); /* HTTP/0.9 */
-	answer(&t, "<html>");
-	ask(&t, "GET / RTSP/1.0\r\n\r\n");
-	answer(&t, "RTSP/1.0 200 OK\r\n\r\n");
-	ask(&t, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-	ask(&t, "\x16\x03\x01");
-	answer(&t, "\x16\x03\x01");
+	talk_ask(&t, "GET /\r\n\r\n"); /* HTTP/0.9 */
+	talk_answer(&t, "<html>");
+	talk_ask(&t, "GET / RTSP/1.0\r\n\r\n");
+	talk_answer(&t, "RTSP/1.0 200 OK\r\n\r\n");
+	talk_ask(&t, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+	talk_ask(&t, "\x16\x03\x01");
+	talk_answer(&t, "\x16\x03\x01");
 	ck_assert_uint_eq(http1_open(t.http1), 0);
 	check_goes_on();
 }
@@ -456,15 +458,15 @@ END_TEST
 
 START_TEST(bytes_that_come_twice_count_once)
 {
-	ask(&t, get);
+	talk_ask(&t, get);
 	t.off[NET_REQUEST] -= 10;
-	ask(&t, "ple.org\r\n\r\n");
+	talk_ask(&t, "ple.org\r\n\r\n");
 	t.off[NET_REQUEST] -= 5;
 	talk_piece(&t, NET_REQUEST, "gar", 3, 5);
-	answer(&t, empty);
+	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.got[0].request_bytes, sizeof(get) - 1);
 	check_next("/a", 200, 0);
-	ask(&t, "\n");
+	talk_ask(&t, "\n");
 	check_goes_on();
 }
 END_TEST
