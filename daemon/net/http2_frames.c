@@ -174,6 +174,7 @@ static enum http2_step walk_preface(struct http2_walk *w, const uint8_t *data, u
 	}
 	if (i < n && w->n_head < HTTP2_PREFACE_LEN) {
 		w->place = HTTP2_NOWHERE;
+		w->n_head = 0;
 		return HTTP2_NO_PREFACE;
 	}
 	*ret_used = i;

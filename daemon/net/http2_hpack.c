@@ -116,12 +116,17 @@ static bool text_of(const struct net_privacy *p, uint8_t field, const struct str
 	case NET_HEADER_CONTENT_TYPE:
 		copy_until(ret, EXCHANGE_FIELD_LEN, value, ';');
 		return true;
+	case FIELD_SCHEME:
+		net_privacy_text(value->data, value->n, ret,
+				 sizeof(((struct http2_head *)0)->scheme));
+		return true;
+	case NET_HEADER_AGE:
+		net_privacy_text(value->data, value->n, ret, sizeof(((struct http2_head *)0)->age));
+		return true;
 	case FIELD_METHOD:
 	case FIELD_PROTOCOL:
-	case FIELD_SCHEME:
 	case FIELD_STATUS:
 	case NET_HEADER_CONTENT_LENGTH:
-	case NET_HEADER_AGE:
 	case NET_HEADER_GRPC_STATUS:
 		net_privacy_text(value->data, value->n, ret, EXCHANGE_METHOD_LEN);
 		return true;

@@ -509,6 +509,27 @@ START_TEST(what_is_not_http2_is_refused)
 }
 END_TEST
 
+/* What had come of it is forgotten, and a head after it has its nine bytes. */
+START_TEST(half_a_preface_and_then_frames)
+{
+	struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
+
+	r.n = 0;
+	ck_assert_ptr_nonnull(h);
+	h2_bytes(&w, NET_REQUEST, NGHTTP2_CLIENT_MAGIC, 20);
+	h2_call(&w, NET_REQUEST, 100);
+	h2_frame(&w, NET_REQUEST, HTTP2_SETTINGS, 0, 0, NULL, 0);
+	h2_headers(&w, NET_REQUEST, HTTP2_END_STREAM, 1, GET, "/x");
+	h2_call(&w, NET_REQUEST, 200);
+	h2_headers(&w, NET_RESPONSE, HTTP2_END_STREAM, 1, ":status", "200");
+	h2_call(&w, NET_RESPONSE, 300);
+	h2_feed(&w, h, 0, w.n_calls, H2_WHOLE, &r);
+	http2_free(h);
+	ck_assert_uint_eq(r.n, 1);
+	ck_assert_str_eq(r.got[0].path, "/x");
+}
+END_TEST
+
 START_TEST(noise_within_a_connection_ends_it)
 {
 	static uint8_t noise[80000];
@@ -575,6 +596,7 @@ int main(void)
 	tcase_add_test(t, no_more_streams_are_kept_than_there_is_room_for);
 	tcase_add_test(t, of_a_block_that_is_too_large_the_beginning_counts);
 	tcase_add_test(t, what_is_not_http2_is_refused);
+	tcase_add_test(t, half_a_preface_and_then_frames);
 	tcase_add_test(t, noise_within_a_connection_ends_it);
 	tcase_add_test(t, what_a_connection_begins_with);
 	suite_add_tcase(s, t);
