@@ -25,16 +25,24 @@ struct dns_message {
 	bool has_edns;
 	uint16_t n_questions, n_answers;
 	uint16_t qtype, qclass;
-	char name[DNS_NAME_LEN]; /* of the first question, dotted, escaped as RFC 4343 2.1 has it */
-	/* "93.184.216.34, CNAME www.example.org, ...": as many as there is room for. */
+	/*
+	 * Of the first question, dotted, in lower case, escaped as RFC 4343 2.1 has it; "." is
+	 * the root, "" that there is none. What has no room ends with "...".
+	 */
+	char name[DNS_NAME_LEN];
+	/* "93.184.216.34, CNAME www.example.org, TXT 36 bytes, ...": as many as have room. */
 	char answers[DNS_ANSWER_LEN];
 	struct dns_address addresses[DNS_MAX_ADDRESSES];
 	unsigned n_addresses;
-	uint32_t min_ttl; /* of the answers, s */
+	uint32_t min_ttl; /* of the answers, s; 0: there are none */
+	bool has_soa;	  /* of the zone that says no (RFC 2308) */
 	bool cut;	  /* it was longer than what was copied: answers may be missing */
 };
 
-/* `n_data` of `len` bytes are known. <0: it is no DNS message. */
+/*
+ * `n_data` of `len` bytes are known. -EBADMSG: it is no DNS message, or its first question
+ * cannot be read.
+ */
 int dns_parse(const struct net_privacy *p, const uint8_t *data, size_t n_data, size_t len,
 	      struct dns_message *ret);
 
@@ -49,21 +57,29 @@ struct dns_query {
 	unsigned n_sent; /* of the same query: > 1: it was repeated */
 };
 
+/* In the order in which they end. It is gone afterwards. */
 typedef void dns_query_fn(void *ctx, const struct dns_query *q);
 
-/* The queries under way on one socket, by (id, name, type, peer's key). */
+/*
+ * The queries under way on one socket, by (id, name, type, peer's key). Which of the two a
+ * message is it says itself: a socket may be a server's and a client's at once.
+ */
 struct dns;
+/* `p` outlives it. NULL: no memory. */
 struct dns *dns_new(const struct net_privacy *p, dns_query_fn *done, void *done_ctx);
-void dns_free(struct dns *d);
+void dns_free(struct dns *d); /* takes NULL; what is under way is dropped */
 /* A datagram; `peer`: any hash of the other end, for sockets with several. */
 void dns_datagram(struct dns *d, enum net_direction dir, const struct net_piece *piece,
 		  uint64_t peer);
-/* Bytes of a TCP connection: messages have their length before them. <0: it is not DNS. */
+/* Bytes of a TCP connection: messages have their length before them. -EPROTO: it is not DNS. */
 int dns_piece(struct dns *d, enum net_direction dir, const struct net_piece *piece);
-/* Gives up what is older than 10 s. */
+/* Gives up what has not been answered for 10 s. */
 void dns_expire(struct dns *d, uint64_t now_ns);
+/* Gives up all: the socket is closed, or the recording is over. */
 void dns_end(struct dns *d, uint64_t time_ns);
-size_t dns_bytes(const struct dns *d);
+size_t dns_bytes(const struct dns *d); /* an upper bound of its memory */
+/* Queries that nobody is told of: more were under way than are kept, or there was no memory. */
+uint64_t dns_missed(const struct dns *d);
 
 /* "A", "AAAA", "HTTPS", "TYPE1234". "NOERROR", "NXDOMAIN", "RCODE17". Into `scratch` or static. */
 const char *dns_type_name(uint16_t type, char scratch[16]);

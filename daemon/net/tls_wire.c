@@ -310,8 +310,10 @@ int tls_wire_piece(struct tls_wire *t, enum net_direction dir, const struct net_
 	off += seen;
 	n_data -= MIN(seen, n_data);
 	d->next = end;
-	find_step(d, piece->data + seen, n_data);
-	r = walk(&w, off, piece->data + seen, n_data);
+	if (n_data > 0) {
+		find_step(d, piece->data + seen, n_data);
+		r = walk(&w, off, piece->data + seen, n_data);
+	}
 	return r < 0 ? r : walk(&w, off + n_data, NULL, end - off - n_data);
 }
 
