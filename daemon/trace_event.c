@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_event.c - tracks, and the slices, instants and counters on them. */
+/* trace_event.c - tracks. What is on them is in trace_slice.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,6 @@
 #include "clock.h"
 #include "trace_writer_impl.h"
 
-enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 enum { ORDER_EXPLICIT = 3 };
 enum { UNIT_NS = 1, UNIT_COUNT = 2, UNIT_BYTES = 3 };
 
@@ -200,164 +199,4 @@ uint64_t trace_track(struct trace_writer *w, const struct trace_track *track)
 	if (describe_track(w, track, uuid) == 0)
 		e->uuid = uuid;
 	return e->uuid;
-}
-
-/* ---- events ---- */
-
-struct arg_messages {
-	DebugAnnotation msgs[TRACE_MAX_ARGS];
-	DebugAnnotation *ptrs[TRACE_MAX_ARGS];
-	struct buf scratch[TRACE_MAX_ARGS];
-};
-
-static int fill_arg(struct trace_writer *w, const struct trace_arg *arg, DebugAnnotation *msg,
-		    struct buf *scratch)
-{
-	size_t len;
-
-	debug_annotation__init(msg);
-	msg->has_name_iid = 1;
-	msg->name_iid = trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_NAME, arg->name,
-					    strlen(arg->name));
-	switch (arg->type) {
-	case ARG_UINT:
-		msg->has_uint_value = 1;
-		msg->uint_value = arg->u;
-		break;
-	case ARG_INT:
-		msg->has_int_value = 1;
-		msg->int_value = arg->i;
-		break;
-	case ARG_BOOL:
-		msg->has_bool_value = 1;
-		msg->bool_value = arg->u != 0;
-		break;
-	case ARG_POINTER:
-		msg->has_pointer_value = 1;
-		msg->pointer_value = arg->u;
-		break;
-	case ARG_STRING:
-		msg->string_value = (char *)trace_clean(arg->s, strlen(arg->s), scratch, &len);
-		if (!msg->string_value)
-			return -ENOMEM;
-		break;
-	}
-	return msg->name_iid ? 0 : -ENOMEM;
-}
-
-static int put_event(struct trace_writer *w, const struct trace_event *ev, int type,
-		     unsigned n_events)
-{
-	TracePacket pkt = TRACE_PACKET__INIT;
-	TrackEvent te = TRACK_EVENT__INIT;
-	GpuCorrelation stages = GPU_CORRELATION__INIT;
-	struct arg_messages args = { 0 };
-	uint64_t category_iid = 0, flow = ev->flow_id;
-	size_t n = ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
-	int r = 0;
-
-	for (size_t i = 0; i < n && r == 0; i++) {
-		args.ptrs[i] = &args.msgs[i];
-		r = fill_arg(w, &ev->args[i], args.ptrs[i], &args.scratch[i]);
-	}
-	te.n_debug_annotations = n;
-	te.debug_annotations = args.ptrs;
-	te.has_type = te.has_track_uuid = te.has_name_iid = 1;
-	te.type = type;
-	te.track_uuid = ev->track;
-	te.name_iid =
-		trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
-	if (ev->category) {
-		category_iid = trace_intern_string(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category,
-						   strlen(ev->category));
-		te.n_category_iids = 1;
-		te.category_iids = &category_iid;
-	}
-	te.has_callstack_iid = ev->callstack_iid != 0;
-	te.callstack_iid = ev->callstack_iid;
-	te.has_callstack_weight = ev->callstack_iid && ev->callstack_weight > 0;
-	te.callstack_weight = ev->callstack_weight;
-	te.n_flow_ids = flow ? 1 : ev->n_flow_ids;
-	te.flow_ids = flow ? &flow : (uint64_t *)ev->flow_ids;
-	te.n_terminating_flow_ids = ev->n_end_flow_ids;
-	te.terminating_flow_ids = (uint64_t *)ev->end_flow_ids;
-	stages.n_render_stage_submission_event_ids = ev->n_stages;
-	stages.render_stage_submission_event_ids = (uint64_t *)ev->stages;
-	stages.n_render_stage_wait_event_ids = ev->n_waited_stages;
-	stages.render_stage_wait_event_ids = (uint64_t *)ev->waited_stages;
-	if (ev->n_stages || ev->n_waited_stages)
-		te.gpu_correlation = &stages;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = ev->time_ns;
-	pkt.track_event = &te;
-	if (te.name_iid == 0 || ev->track == 0 || (ev->category && category_iid == 0))
-		r = -ENOMEM;
-	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
-	if (r == 0 && type == TYPE_BEGIN)
-		r = trace_writer_add(w, SEQ_EVENTS, &pkt, n_events);
-	else if (r == 0)
-		r = trace_writer_put(w, SEQ_EVENTS, &pkt, n_events);
-	for (size_t i = 0; i < n; i++)
-		buf_done(&args.scratch[i]);
-	return r;
-}
-
-/* END carries no name: with one it could end another slice than its own. */
-static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, unsigned n_events)
-{
-	TracePacket pkt = TRACE_PACKET__INIT;
-	TrackEvent te = TRACK_EVENT__INIT;
-
-	te.has_type = te.has_track_uuid = 1;
-	te.type = TYPE_END;
-	te.track_uuid = track;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = time_ns;
-	pkt.track_event = &te;
-	return trace_writer_put(w, SEQ_EVENTS, &pkt, n_events);
-}
-
-int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
-		unsigned n_events)
-{
-	int r = put_event(w, ev, TYPE_BEGIN, 0);
-
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
-}
-
-int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
-{
-	return put_event(w, ev, TYPE_INSTANT, n_events);
-}
-
-static int put_counter(struct trace_writer *w, uint64_t time_ns, TrackEvent *te)
-{
-	TracePacket pkt = TRACE_PACKET__INIT;
-
-	te->has_type = te->has_track_uuid = 1;
-	te->type = TYPE_COUNTER;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = time_ns;
-	pkt.track_event = te;
-	return te->track_uuid ? trace_writer_put(w, SEQ_EVENTS, &pkt, 0) : -ENOMEM;
-}
-
-int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)
-{
-	TrackEvent te = TRACK_EVENT__INIT;
-
-	te.track_uuid = track;
-	te.has_counter_value = 1;
-	te.counter_value = value;
-	return put_counter(w, time_ns, &te);
-}
-
-int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value)
-{
-	TrackEvent te = TRACK_EVENT__INIT;
-
-	te.track_uuid = track;
-	te.has_double_counter_value = 1;
-	te.double_counter_value = value;
-	return put_counter(w, time_ns, &te);
 }

@@ -31,6 +31,8 @@ void trace_intern_forget(struct trace_sequence_state *s)
 			hash_clear(s->ids[field]);
 	if (s->frames)
 		memset(s->frames, 0, RECENT_FRAMES * sizeof(*s->frames));
+	if (s->literals)
+		memset(s->literals, 0, RECENT_LITERALS * sizeof(*s->literals));
 	memset(s->next_iid, 0, sizeof(s->next_iid));
 	s->pending.len = 0;
 }
@@ -125,6 +127,25 @@ uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, en
 		iid = intern_bytes(w, seq, kind, clean, len);
 	buf_done(&scratch);
 	return iid;
+}
+
+uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
+			      enum intern_kind kind, const char *text)
+{
+	struct trace_sequence_state *s = &w->sequences[seq];
+	struct recent_literal *recent;
+	uint64_t hash = (uintptr_t)text * 0x9e3779b97f4a7c15ull;
+
+	if (!s->literals)
+		s->literals = calloc(RECENT_LITERALS, sizeof(*s->literals));
+	if (!s->literals)
+		return 0;
+	recent = &s->literals[hash >> 55];
+	if (recent->text != text) {
+		recent->iid = trace_intern_string(w, seq, kind, text, strlen(text));
+		recent->text = recent->iid ? text : NULL;
+	}
+	return recent->iid;
 }
 
 static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,

@@ -70,12 +70,16 @@ void trace_writer_free(struct trace_writer *w)
 		for (unsigned field = 0; field < INTERN_KINDS; field++)
 			hash_free(w->sequences[i].ids[field]);
 		free(w->sequences[i].frames);
+		free(w->sequences[i].literals);
 	}
 	trace_tracks_done(w);
 	trace_places_done(&w->places);
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
 	buf_done(&w->out);
+	buf_done(&w->packet);
+	buf_done(&w->event);
+	buf_done(&w->arg);
 	if (w->deflate_ready)
 		deflateEnd(&w->deflate);
 	free(w);
@@ -363,7 +367,7 @@ int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const Trac
 	return r < 0 ? r : after_packet(w, seq);
 }
 
-int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
+int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
 			    size_t len, unsigned n_events)
 {
 	struct buf *packets = &block_of(w, seq)->packets;
@@ -374,7 +378,15 @@ int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, con
 	memcpy(packets->data + packets->len, fields, len);
 	packets->len += len;
 	end_packet(w, seq, n_events);
-	return after_packet(w, seq);
+	return 0;
+}
+
+int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
+			    size_t len, unsigned n_events)
+{
+	int r = trace_writer_add_packed(w, seq, fields, len, n_events);
+
+	return r < 0 ? r : after_packet(w, seq);
 }
 
 int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,

@@ -2,7 +2,7 @@
 /*
  * trace_writer_impl.h - the insides of a trace writer, shared by its
  * files: trace_writer.c (packets and blocks), trace_sample.c (samples), trace_intern.c (interned
- * data), trace_places.c (locations), trace_event.c (tracks and TrackEvents).
+ * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
@@ -22,6 +22,13 @@ struct recent_frame {
 	uint64_t location, iid; /* location 0: free */
 };
 
+/* Literals interned lately, by where they are. */
+#define RECENT_LITERALS 512
+struct recent_literal {
+	const char *text; /* NULL: free */
+	uint64_t iid;
+};
+
 struct trace_sequence_state {
 	bool cleared;			/* the generation's first packet has been put */
 	bool lost;			/* a block of it was dropped since its last packet */
@@ -29,7 +36,8 @@ struct trace_sequence_state {
 	struct buf defaults;		/* a packed TracePacketDefaults, or empty */
 	struct hash *ids[INTERN_KINDS]; /* content -> iid; NULL until used */
 	uint64_t next_iid[INTERN_KINDS];
-	struct recent_frame *frames; /* RECENT_FRAMES; NULL until used */
+	struct recent_frame *frames;	 /* RECENT_FRAMES; NULL until used */
+	struct recent_literal *literals; /* RECENT_LITERALS; NULL until used */
 };
 
 struct trace_block {
@@ -64,7 +72,8 @@ struct trace_writer {
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
 
-	struct buf out; /* one compressed block */
+	struct buf out;		       /* one compressed block */
+	struct buf packet, event, arg; /* in the making */
 	z_stream deflate;
 	bool deflate_ready;
 };
@@ -72,7 +81,9 @@ struct trace_writer {
 /* trace_writer_put() that leaves the block open, for packets that must share one. */
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events);
-/* trace_writer_put() of fields that are packed already. */
+/* The same of fields that are packed already. */
+int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
+			    size_t len, unsigned n_events);
 int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
 			    size_t len, unsigned n_events);
 
@@ -81,6 +92,10 @@ int trace_append_field(struct buf *b, unsigned field, const void *data, size_t l
 
 /* `str` itself if it is UTF-8, else a clean copy in `*scratch`; NULL: out of memory. */
 const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t *ret_len);
+
+/* trace_intern_string() of a text that never changes, and of no other kind on the sequence. */
+uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
+			      enum intern_kind kind, const char *text);
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);

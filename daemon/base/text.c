@@ -105,9 +105,9 @@ bool text_is_utf8(const void *src, size_t len)
 	uint32_t c;
 
 	while (len > 0) {
-		size_t n = utf8_char(p, len, &c);
+		size_t n = *p - 1u < 0x7f ? 1 : utf8_char(p, len, &c);
 
-		if (n == 0 || c == 0)
+		if (n == 0 || *p == '\0')
 			return false;
 		p += n;
 		len -= n;

@@ -16,9 +16,36 @@ static bool is_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
+static char *put_decimal(char *at, unsigned value)
+{
+	char digits[10];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	while (n > 0)
+		*at++ = digits[--n];
+	return at;
+}
+
+/* Written out, since this is done for each request. */
+static char *put_ipv4(char *at, const uint8_t bytes[4])
+{
+	for (int i = 0; i < 4; i++) {
+		if (i)
+			*at++ = '.';
+		at = put_decimal(at, bytes[i]);
+	}
+	return at;
+}
+
 void net_ip_text(const uint8_t *bytes, size_t len, char ret[NET_ADDRESS_LEN])
 {
-	if (!inet_ntop(len == 4 ? AF_INET : AF_INET6, bytes, ret, NET_ADDRESS_LEN))
+	if (len == 4)
+		*put_ipv4(ret, bytes) = '\0';
+	else if (!inet_ntop(AF_INET6, bytes, ret, NET_ADDRESS_LEN))
 		ret[0] = '\0';
 }
 
@@ -27,14 +54,20 @@ static bool inet_text(const struct net_sock *s, const uint8_t address[16], uint1
 		      uint32_t scope_id, char ret[NET_ADDRESS_LEN])
 {
 	char ip[NET_ADDRESS_LEN], scope[16] = "";
-	size_t len = s->family == AF_INET ? 4 : 16;
+	char *at;
 
-	if (port == 0 && is_zero(address, len))
+	if (port == 0 && is_zero(address, s->family == AF_INET ? 4 : 16))
 		return false;
-	net_ip_text(address, len, ip);
+	if (s->family == AF_INET) {
+		at = put_ipv4(ret, address);
+		*at++ = ':';
+		*put_decimal(at, port) = '\0';
+		return true;
+	}
+	net_ip_text(address, 16, ip);
 	if (scope_id)
 		snprintf(scope, sizeof(scope), "%%%u", scope_id);
-	snprintf(ret, NET_ADDRESS_LEN, len == 4 ? "%.45s%s:%u" : "[%.45s%s]:%u", ip, scope, port);
+	snprintf(ret, NET_ADDRESS_LEN, "[%.45s%s]:%u", ip, scope, port);
 	return true;
 }
 

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trace_slice.c - slices, instants and counters, packed by hand: there are millions of
+ * them, and protobuf-c looks twice at each of the fields that a packet could have.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "trace_writer_impl.h"
+#include "wire.h"
+
+enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+
+/* Of TracePacket. */
+#define FIELD_TIMESTAMP	  8
+#define FIELD_TRACK_EVENT 11
+
+/* Of TrackEvent. */
+#define FIELD_CATEGORY	       3
+#define FIELD_ARG	       4
+#define FIELD_TYPE	       9
+#define FIELD_NAME	       10
+#define FIELD_TRACK	       11
+#define FIELD_COUNTER	       30
+#define FIELD_DOUBLE_COUNTER   44
+#define FIELD_FLOW	       47
+#define FIELD_END_FLOW	       48
+#define FIELD_CALLSTACK	       56
+#define FIELD_CALLSTACK_WEIGHT 57
+#define FIELD_GPU_CORRELATION  3000
+
+/* Of GpuCorrelation. */
+#define FIELD_SUBMITS 1
+#define FIELD_WAITS   2
+
+/* Of DebugAnnotation. */
+#define FIELD_ARG_NAME	  1
+#define FIELD_ARG_BOOL	  2
+#define FIELD_ARG_UINT	  3
+#define FIELD_ARG_INT	  4
+#define FIELD_ARG_STRING  6
+#define FIELD_ARG_POINTER 7
+
+/* A key has at most three bytes. */
+#define NUMBER_MAX (3 + WIRE_VARINT_MAX)
+#define FIXED_MAX  (3 + 8)
+/* All of a packet but for what there may be several of. */
+#define EVENT_MAX (12 * NUMBER_MAX)
+
+/* ---- fields; room must be there ---- */
+
+static void put_varint(struct buf *b, uint64_t value)
+{
+	while (value >= 0x80) {
+		b->data[b->len++] = (uint8_t)(value | 0x80);
+		value >>= 7;
+	}
+	b->data[b->len++] = (uint8_t)value;
+}
+
+static void put_number(struct buf *b, unsigned field, uint64_t value)
+{
+	put_varint(b, (uint64_t)field << 3);
+	put_varint(b, value);
+}
+
+static void put_fixed(struct buf *b, unsigned field, const void *value)
+{
+	put_varint(b, (uint64_t)field << 3 | WIRE_FIXED64);
+	memcpy(b->data + b->len, value, 8);
+	b->len += 8;
+}
+
+static void put_bytes(struct buf *b, unsigned field, const void *bytes, size_t len)
+{
+	put_varint(b, (uint64_t)field << 3 | WIRE_BYTES);
+	put_varint(b, len);
+	memcpy(b->data + b->len, bytes, len);
+	b->len += len;
+}
+
+/* ---- packets ---- */
+
+/* `body` is a whole TrackEvent. A BEGIN leaves the block open. */
+static int put_packet(struct trace_writer *w, uint64_t time_ns, const struct buf *body,
+		      bool is_begin, unsigned n_events)
+{
+	struct buf *b = &w->packet;
+	int r;
+
+	b->len = 0;
+	r = buf_reserve(b, 2 * NUMBER_MAX + body->len);
+	if (r < 0)
+		return r;
+	put_number(b, FIELD_TIMESTAMP, time_ns);
+	put_bytes(b, FIELD_TRACK_EVENT, body->data, body->len);
+	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
+	if (is_begin)
+		return trace_writer_add_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
+	return trace_writer_put_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
+}
+
+static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t more)
+{
+	int r;
+
+	w->event.len = 0;
+	r = buf_reserve(&w->event, EVENT_MAX + more);
+	if (r < 0)
+		return r;
+	put_number(&w->event, FIELD_TYPE, (uint64_t)type);
+	put_number(&w->event, FIELD_TRACK, track);
+	return track ? 0 : -ENOMEM;
+}
+
+/* ---- arguments ---- */
+
+static int put_value(struct trace_writer *w, const struct trace_arg *arg)
+{
+	struct buf *b = &w->arg, scratch = { 0 };
+	const char *clean;
+	size_t len;
+	int r = 0;
+
+	switch (arg->type) {
+	case ARG_UINT:
+		put_number(b, FIELD_ARG_UINT, arg->u);
+		break;
+	case ARG_INT:
+		put_number(b, FIELD_ARG_INT, (uint64_t)arg->i);
+		break;
+	case ARG_BOOL:
+		put_number(b, FIELD_ARG_BOOL, arg->u != 0);
+		break;
+	case ARG_POINTER:
+		put_number(b, FIELD_ARG_POINTER, arg->u);
+		break;
+	case ARG_STRING:
+		clean = trace_clean(arg->s, strlen(arg->s), &scratch, &len);
+		r = clean ? buf_reserve(b, NUMBER_MAX + len) : -ENOMEM;
+		if (r == 0)
+			put_bytes(b, FIELD_ARG_STRING, clean, len);
+		buf_done(&scratch);
+		break;
+	}
+	return r;
+}
+
+static int put_arg(struct trace_writer *w, const struct trace_arg *arg)
+{
+	uint64_t name_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_NAME, arg->name);
+	int r = name_iid ? 0 : -ENOMEM;
+
+	w->arg.len = 0;
+	if (r == 0)
+		r = buf_reserve(&w->arg, 2 * NUMBER_MAX);
+	if (r < 0)
+		return r;
+	put_number(&w->arg, FIELD_ARG_NAME, name_iid);
+	r = put_value(w, arg);
+	if (r == 0)
+		r = buf_reserve(&w->event, NUMBER_MAX + w->arg.len);
+	if (r == 0)
+		put_bytes(&w->event, FIELD_ARG, w->arg.data, w->arg.len);
+	return r;
+}
+
+static int put_args(struct trace_writer *w, const struct trace_event *ev)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < ev->n_args && i < TRACE_MAX_ARGS && r == 0; i++)
+		r = put_arg(w, &ev->args[i]);
+	return r;
+}
+
+/* ---- events ---- */
+
+static int put_stages(struct trace_writer *w, const struct trace_event *ev)
+{
+	struct buf *b = &w->arg;
+	int r;
+
+	if (!ev->n_stages && !ev->n_waited_stages)
+		return 0;
+	b->len = 0;
+	r = buf_reserve(b, NUMBER_MAX * (ev->n_stages + ev->n_waited_stages));
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ev->n_stages; i++)
+		put_number(b, FIELD_SUBMITS, ev->stages[i]);
+	for (size_t i = 0; i < ev->n_waited_stages; i++)
+		put_number(b, FIELD_WAITS, ev->waited_stages[i]);
+	r = buf_reserve(&w->event, NUMBER_MAX + b->len);
+	if (r == 0)
+		put_bytes(&w->event, FIELD_GPU_CORRELATION, b->data, b->len);
+	return r;
+}
+
+static int put_event(struct trace_writer *w, const struct trace_event *ev, int type,
+		     unsigned n_events)
+{
+	const uint64_t *flows = ev->flow_id ? &ev->flow_id : ev->flow_ids;
+	size_t n_flows = ev->flow_id ? 1 : ev->n_flow_ids;
+	struct buf *b = &w->event;
+	uint64_t category_iid = 0, name_iid;
+	int r = begin_body(w, ev->track, type, FIXED_MAX * (n_flows + ev->n_end_flow_ids));
+
+	if (r < 0)
+		return r;
+	name_iid =
+		trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
+	if (ev->category)
+		category_iid = trace_intern_string(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category,
+						   strlen(ev->category));
+	if (name_iid == 0 || (ev->category && category_iid == 0))
+		return -ENOMEM;
+	put_number(b, FIELD_NAME, name_iid);
+	if (category_iid)
+		put_number(b, FIELD_CATEGORY, category_iid);
+	for (size_t i = 0; i < n_flows; i++)
+		put_fixed(b, FIELD_FLOW, &flows[i]);
+	for (size_t i = 0; i < ev->n_end_flow_ids; i++)
+		put_fixed(b, FIELD_END_FLOW, &ev->end_flow_ids[i]);
+	if (ev->callstack_iid)
+		put_number(b, FIELD_CALLSTACK, ev->callstack_iid);
+	if (ev->callstack_iid && ev->callstack_weight > 0)
+		put_fixed(b, FIELD_CALLSTACK_WEIGHT, &ev->callstack_weight);
+	r = put_args(w, ev);
+	if (r == 0)
+		r = put_stages(w, ev);
+	return r < 0 ? r : put_packet(w, ev->time_ns, b, type == TYPE_BEGIN, n_events);
+}
+
+/* END carries no name: with one it could end another slice than its own. */
+static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, unsigned n_events)
+{
+	int r = begin_body(w, track, TYPE_END, 0);
+
+	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
+}
+
+int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		unsigned n_events)
+{
+	int r = put_event(w, ev, TYPE_BEGIN, 0);
+
+	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+}
+
+int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
+{
+	return put_event(w, ev, TYPE_INSTANT, n_events);
+}
+
+int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)
+{
+	int r = begin_body(w, track, TYPE_COUNTER, 0);
+
+	if (r < 0)
+		return r;
+	put_number(&w->event, FIELD_COUNTER, (uint64_t)value);
+	return put_packet(w, time_ns, &w->event, false, 0);
+}
+
+int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value)
+{
+	int r = begin_body(w, track, TYPE_COUNTER, 0);
+
+	if (r < 0)
+		return r;
+	put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &value);
+	return put_packet(w, time_ns, &w->event, false, 0);
+}
