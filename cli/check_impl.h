@@ -58,6 +58,7 @@ struct check_sched;
 struct check_lives;
 struct check_gpu;
 struct check_network;
+struct check_flows;
 struct check_ledger;
 
 struct trace_check {
@@ -88,6 +89,7 @@ struct trace_check {
 	struct check_lives *lives;
 	struct check_gpu *gpu;
 	struct check_network *network;
+	struct check_flows *flows;
 	struct check_ledger *ledger;
 };
 
@@ -274,13 +276,27 @@ void check_gpu_free(struct check_gpu *g);
 void check_gpu_packet(struct trace_check *c);
 void check_gpu_finish(struct trace_check *c);
 
-/* ---- check_network.c: requests, connections, flows between them ---- */
+/* ---- check_network.c: requests and connections ---- */
 
 int check_network_new(struct check_network **ret);
 void check_network_free(struct check_network *n);
 void check_network_attributes(struct trace_check *c, const TraceAttributes *a);
 void check_network_event(struct trace_check *c);
 void check_network_finish(struct trace_check *c);
+
+/* ---- check_flows.c: of requests ---- */
+
+#define CHECK_NO_STAGE UINT8_MAX
+
+int check_flows_new(struct check_flows **ret);
+void check_flows_free(struct check_flows *f);
+/*
+ * The flows of the event at hand; `stage`: when that is in the life of a request, more is
+ * later. Returns the number of the first.
+ */
+size_t check_flows_add(struct trace_check *c, uint8_t stage);
+void check_flows_stage(struct trace_check *c, size_t first, size_t n, uint8_t stage);
+void check_flows_finish(struct trace_check *c);
 
 /* ---- check_ledger.c ---- */
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_network.c - requests with their phases, connections, and the flows between both
- * ends of a request.
+ * check_network.c - requests with their phases, connections, and which part of a request's
+ * life the events of its flow are.
  *
- * Slices are written when they are over, what lies in them first: so what lies in what is
- * asked at the end, by time. A viewer draws the arrows of a flow from event to event in the
- * order of time, and none for a flow with one end.
+ * Slices are written when they are over: so what lies in what is asked at the end, by time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +17,6 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3 };
 #define MAX_SIZE   (1ull << 50)
 #define HIDDEN	   "\u2026"
 #define NOT_OURS   SIZE_MAX
-#define NO_STAGE   UINT8_MAX
 #define QUERY_ATTR "tracer.net.query"
 
 enum kind {
@@ -29,6 +26,7 @@ enum kind {
 	UNIX,
 	UDP,
 	REQUEST_PHASE,
+	EXCHANGE_PHASE,
 	CONNECTION_PHASE,
 	INSTANT,
 	OTHER
@@ -39,22 +37,18 @@ struct slice {
 	uint32_t track;
 	uint32_t kind;
 	uint32_t order; /* in the file */
+	bool is_server, sends, receives;
+	size_t first_point, n_points; /* of check_flows_add() */
 };
 
 struct lane {
 	struct check_list open; /* size_t: index of a slice, or NOT_OURS */
 };
 
-/* An event that a flow goes through. */
-struct point {
-	uint64_t id, time_ns, offset;
-	uint8_t stage; /* of a request: what comes later has more */
-};
-
 enum query { QUERY_ANY, QUERY_HIDE, QUERY_KEYS, QUERY_DROP };
 
 struct check_network {
-	struct check_list slices, lanes, points;
+	struct check_list slices, lanes;
 	struct hash *ids; /* uuid of a track -> index of its lane + 1 */
 	enum query query;
 };
@@ -81,7 +75,6 @@ void check_network_free(struct check_network *n)
 		check_list_done(&((struct lane *)n->lanes.items)[i].open);
 	check_list_done(&n->slices);
 	check_list_done(&n->lanes);
-	check_list_done(&n->points);
 	hash_free(n->ids);
 	free(n);
 }
@@ -153,6 +146,11 @@ static bool bool_arg(const struct trace_check *c, const TrackEvent *e, const cha
 	return a && (a->bool_value || a->uint_value || a->int_value);
 }
 
+static bool is_server(const struct trace_check *c, const TrackEvent *e)
+{
+	return strcmp(text_arg(c, e, "side"), "server") == 0;
+}
+
 static enum kind kind_of(const char *category, int type)
 {
 	static const char *const names[] = {
@@ -162,6 +160,7 @@ static enum kind kind_of(const char *category, int type)
 		[UNIX] = "unix",
 		[UDP] = "udp",
 		[REQUEST_PHASE] = "http.phase",
+		[EXCHANGE_PHASE] = "tls.phase",
 		[CONNECTION_PHASE] = "tcp.phase",
 		[INSTANT] = "net",
 	};
@@ -257,7 +256,7 @@ static void check_phase(struct trace_check *c, const TrackEvent *e, enum kind ki
 						   "send", "wait",    "receive", NULL };
 	static const char *const of_connections[] = { "connect", "TLS", "established", "closing",
 						      NULL };
-	const char *const *names = kind == REQUEST_PHASE ? of_requests : of_connections;
+	const char *const *names = kind == CONNECTION_PHASE ? of_connections : of_requests;
 
 	for (size_t i = 0; names[i]; i++)
 		if (strcmp(names[i], event_name(c, e)) == 0)
@@ -268,86 +267,27 @@ static void check_phase(struct trace_check *c, const TrackEvent *e, enum kind ki
 
 /* ---- flows ---- */
 
+/* What comes later in the life of a request has more. */
 static uint8_t stage_of(const struct trace_check *c, const TrackEvent *e, enum kind kind)
 {
 	static const char *const names[] = { "request sent", "request received", "response sent",
 					     "response received" };
 
-	if (kind == REQUEST)
-		return strcmp(text_arg(c, e, "side"), "server") == 0;
+	if (kind == REQUEST || kind == EXCHANGE)
+		return is_server(c, e) ? 1 : 0;
 	for (uint8_t i = 0; i < 4; i++)
-		if (strcmp(names[i], event_name(c, e)) == 0)
+		if (kind == INSTANT && strcmp(names[i], event_name(c, e)) == 0)
 			return i;
-	return NO_STAGE;
+	return CHECK_NO_STAGE; /* of a phase it is known when it is known in what it lies */
 }
 
-static void add_points(struct trace_check *c, const TrackEvent *e, enum kind kind)
+static uint8_t stage_of_phase(const struct slice *phase, const struct slice *around)
 {
-	size_t n = e->n_flow_ids + e->n_terminating_flow_ids;
-
-	for (size_t i = 0; i < n; i++) {
-		struct point *p = check_list_add(c, &c->network->points, sizeof(*p));
-
-		if (!p)
-			return;
-		*p = (struct point){
-			.id = i < e->n_flow_ids ? e->flow_ids[i]
-						: e->terminating_flow_ids[i - e->n_flow_ids],
-			.time_ns = c->time_ns,
-			.offset = c->offset,
-			.stage = stage_of(c, e, kind),
-		};
-	}
-}
-
-static int by_id_and_time(const void *pa, const void *pb)
-{
-	const struct point *a = pa, *b = pb;
-
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns ? -1 : 1;
-	if (a->stage != b->stage)
-		return a->stage < b->stage ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
-}
-
-static void check_flow(struct trace_check *c, const struct point *p, size_t n)
-{
-	uint8_t reached = 0;
-
-	if (n == 1)
-		check_report_at(c, CHECK_NET_FLOW_END, p->offset, p->time_ns,
-				"flow %llu at %.6f s has one end", (unsigned long long)p->id,
-				check_seconds(c, p->time_ns));
-	for (size_t i = 0; i < n; i++) {
-		if (p[i].stage == NO_STAGE)
-			continue;
-		if (p[i].stage < reached) {
-			check_report_at(c, CHECK_NET_FLOW_BACK, p[i].offset, p[i].time_ns,
-					"flow %llu at %.6f s goes back", (unsigned long long)p->id,
-					check_seconds(c, p[i].time_ns));
-			return;
-		}
-		reached = p[i].stage;
-	}
-}
-
-/* Where something was lost, it may have been the other end. */
-static void check_flows(struct trace_check *c)
-{
-	struct check_list *l = &c->network->points;
-	struct point *p = l->items;
-	size_t n;
-
-	if (l->n)
-		qsort(p, l->n, sizeof(*p), by_id_and_time);
-	for (size_t i = 0; i < l->n; i += n) {
-		for (n = 1; i + n < l->n && p[i + n].id == p[i].id;)
-			n++;
-		check_flow(c, p + i, n);
-	}
+	if (phase->sends)
+		return around->is_server ? 2 : 0;
+	if (phase->receives)
+		return around->is_server ? 1 : 3;
+	return CHECK_NO_STAGE;
 }
 
 /* ---- what lies in what ---- */
@@ -373,18 +313,26 @@ static void begin(struct trace_check *c, const TrackEvent *e, enum kind kind)
 	struct slice *s = lane && kind != OTHER ? check_list_add(c, &n->slices, sizeof(*s)) : NULL;
 	size_t *open;
 
+	if (s)
+		*s = (struct slice){
+			.begin_ns = c->time_ns,
+			.end_ns = UINT64_MAX,
+			.offset = c->offset,
+			.track = (uint32_t)(lane - (struct lane *)n->lanes.items),
+			.kind = kind,
+			.order = (uint32_t)n->slices.n,
+			.is_server = is_server(c, e),
+			.sends = strcmp(event_name(c, e), "send") == 0,
+			.receives = strcmp(event_name(c, e), "receive") == 0,
+			.n_points = e->n_flow_ids + e->n_terminating_flow_ids,
+		};
+	if (s && kind != CONNECTION_PHASE)
+		s->first_point = check_flows_add(c, stage_of(c, e, kind));
 	if (!lane || lane->open.n == MAX_OPEN)
 		return;
 	open = check_list_add(c, &lane->open, sizeof(*open));
 	if (open)
 		*open = s ? n->slices.n - 1 : NOT_OURS;
-	if (s)
-		*s = (struct slice){ .begin_ns = c->time_ns,
-				     .end_ns = UINT64_MAX,
-				     .offset = c->offset,
-				     .track = (uint32_t)(lane - (struct lane *)n->lanes.items),
-				     .kind = kind,
-				     .order = (uint32_t)n->slices.n };
 }
 
 static void end(struct trace_check *c, const TrackEvent *e)
@@ -401,7 +349,7 @@ static void end(struct trace_check *c, const TrackEvent *e)
 
 static bool is_phase(const struct slice *s)
 {
-	return s->kind == REQUEST_PHASE || s->kind == CONNECTION_PHASE;
+	return s->kind == REQUEST_PHASE || s->kind == EXCHANGE_PHASE || s->kind == CONNECTION_PHASE;
 }
 
 /* At one time: what phases lie in, then these, as they are written. */
@@ -421,11 +369,29 @@ static int by_track_and_begin(const void *pa, const void *pb)
 static bool fits(const struct slice *phase, const struct slice *around)
 {
 	if (phase->kind == CONNECTION_PHASE)
-		return around->kind == CONNECTION || around->kind == UNIX;
+		return around->kind == CONNECTION || around->kind == UNIX || around->kind == UDP;
 	return around->kind == REQUEST || around->kind == EXCHANGE;
 }
 
 /* That a phase outlives what it lies in is found where slices nest. */
+static void check_place(struct trace_check *c, const struct slice *phase,
+			const struct slice *around, const struct slice *before)
+{
+	if (!around || around->end_ns < phase->begin_ns || !fits(phase, around)) {
+		check_report_at(c, CHECK_NET_PHASE, phase->offset, phase->begin_ns,
+				"phase at %.6f s lies in no %s", check_seconds(c, phase->begin_ns),
+				phase->kind == CONNECTION_PHASE ? "connection" : "request");
+		return;
+	}
+	if (before && before->end_ns > phase->begin_ns)
+		check_report_at(c, CHECK_NET_PHASE_OVERLAP, phase->offset, phase->begin_ns,
+				"phase at %.6f s begins before the last one ends",
+				check_seconds(c, phase->begin_ns));
+	if (phase->kind != CONNECTION_PHASE)
+		check_flows_stage(c, phase->first_point, phase->n_points,
+				  stage_of_phase(phase, around));
+}
+
 static void check_phases(struct trace_check *c)
 {
 	struct check_list *l = &c->network->slices;
@@ -441,15 +407,7 @@ static void check_phases(struct trace_check *c)
 			before = NULL;
 			continue;
 		}
-		if (!around || around->end_ns < s[i].begin_ns || !fits(&s[i], around))
-			check_report_at(c, CHECK_NET_PHASE, s[i].offset, s[i].begin_ns,
-					"phase at %.6f s lies in no %s",
-					check_seconds(c, s[i].begin_ns),
-					s[i].kind == REQUEST_PHASE ? "request" : "connection");
-		else if (before && before->end_ns > s[i].begin_ns)
-			check_report_at(c, CHECK_NET_PHASE_OVERLAP, s[i].offset, s[i].begin_ns,
-					"phase at %.6f s begins before the last one ends",
-					check_seconds(c, s[i].begin_ns));
+		check_place(c, &s[i], around, before);
 		before = &s[i];
 	}
 }
@@ -470,8 +428,8 @@ void check_network_event(struct trace_check *c)
 	if (e->type != TYPE_BEGIN && e->type != TYPE_INSTANT)
 		return;
 	kind = kind_of(category_of(c, e), e->type);
-	if (kind == REQUEST || kind == INSTANT)
-		add_points(c, e, kind);
+	if (kind == INSTANT)
+		check_flows_add(c, stage_of(c, e, kind));
 	if (e->type != TYPE_BEGIN)
 		return;
 	begin(c, e, kind);
@@ -482,14 +440,15 @@ void check_network_event(struct trace_check *c)
 		check_request(c, e);
 	else if (kind == CONNECTION)
 		check_connection(c, e);
-	else if (kind == REQUEST_PHASE || kind == CONNECTION_PHASE)
+	else if (kind == REQUEST_PHASE || kind == EXCHANGE_PHASE || kind == CONNECTION_PHASE)
 		check_phase(c, e, kind);
 }
 
+/* Where something was lost, it may have been what a phase lies in, or the other end. */
 void check_network_finish(struct trace_check *c)
 {
 	if (!c->summary.complete || c->summary.n_lost || c->summary.n_dropped)
 		return;
-	check_flows(c);
 	check_phases(c);
+	check_flows_finish(c);
 }

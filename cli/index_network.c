@@ -199,7 +199,8 @@ static uint32_t kind_of(const struct trace_index *ix, const struct event *e)
 	} kinds[] = { { "http", TRACE_NET_REQUEST }, { "tls", TRACE_NET_TLS },
 		      { "dns", TRACE_NET_LOOKUP },   { "tcp", TRACE_NET_CONNECTION },
 		      { "unix", TRACE_NET_UNIX },    { "udp", TRACE_NET_UDP },
-		      { "http.phase", PART_PHASE },  { "tcp.phase", PART_PHASE } };
+		      { "http.phase", PART_PHASE },  { "tls.phase", PART_PHASE },
+		      { "tcp.phase", PART_PHASE } };
 	const char *category = trace_index_string(ix, e->category);
 	const char *name = trace_index_string(ix, e->name);
 	uint32_t kind = NO_CATEGORY;

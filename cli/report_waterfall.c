@@ -13,7 +13,7 @@
 #define MIN_BAR	    16
 #define TYPE_WIDTH  16 /* columns, with the space before it; likewise below */
 #define REMOTE	    22
-#define FIXED	    46 /* start, side, status, size and duration */
+#define FIXED	    42 /* start, side, status, size and duration */
 
 /* Columns of a row; 0: left out. */
 struct layout {
@@ -36,7 +36,7 @@ static struct layout layout_of(const struct report *r)
 	if (left > 3 * TYPE_WIDTH + MIN_BAR)
 		l.type = TYPE_WIDTH;
 	left -= l.type;
-	if (left > 3 * REMOTE + MIN_BAR)
+	if (left > 3 * REMOTE)
 		l.remote = REMOTE;
 	left -= l.remote;
 	l.bar = left * 2 / 5 > MIN_BAR ? left * 2 / 5 : MIN_BAR;

@@ -39,7 +39,7 @@ int trace_check_new(struct trace_check **ret)
 	    check_samples_new(&c->samples) < 0 || check_tracks_new(&c->tracks) < 0 ||
 	    check_sched_new(&c->sched) < 0 || check_lives_new(&c->lives) < 0 ||
 	    check_gpu_new(&c->gpu) < 0 || check_network_new(&c->network) < 0 ||
-	    check_ledger_new(&c->ledger) < 0) {
+	    check_flows_new(&c->flows) < 0 || check_ledger_new(&c->ledger) < 0) {
 		trace_check_free(c);
 		return -ENOMEM;
 	}
@@ -68,6 +68,7 @@ void trace_check_free(struct trace_check *c)
 	check_lives_free(c->lives);
 	check_gpu_free(c->gpu);
 	check_network_free(c->network);
+	check_flows_free(c->flows);
 	check_ledger_free(c->ledger);
 	packet_decoder_free(c->decoder);
 	free(c);

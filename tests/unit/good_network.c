@@ -263,10 +263,11 @@ static void add_client(struct good_network *n, uint64_t connections)
 	pkt = n->request = good_net_slice(n, requests, "GET /index.html", "http", 112000, 150000);
 	put_request(n, pkt, "http://example.org/index.html", 200, 5000);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
-	good_net_flow(n, pkt, NET_FLOW);
 	for (size_t i = 0; i < 4; i++)
 		n->phases[i] = good_net_slice(n, requests, phases[i].name, "http.phase",
 					      phases[i].begin, phases[i].end);
+	good_net_flow(n, n->phases[1], NET_FLOW);
+	good_net_flow(n, n->phases[3], NET_FLOW);
 	pkt = good_net_slice(n, requests, "GET /missing?\u2026 404", "http", 150000, 152000);
 	put_request(n, pkt, "http://example.org/missing?\u2026", 404, 0);
 	put_side(n, pkt, "client", "127.0.0.1:80", 7);
@@ -329,10 +330,11 @@ static void add_server(struct good_network *n)
 	pkt = n->served = good_net_slice(n, requests, "GET /index.html", "http", 122000, 139000);
 	put_request(n, pkt, "/index.html", 200, 5000);
 	put_side(n, pkt, "server", "127.0.0.1:40000", 11);
-	good_net_flow(n, pkt, NET_FLOW);
 	for (size_t i = 0; i < 3; i++)
 		n->served_phases[i] = good_net_slice(n, requests, phases[i], "http.phase",
 						     122000 + i * 4000, 126000 + i * 4000);
+	good_net_flow(n, n->served_phases[0], NET_FLOW);
+	good_net_flow(n, n->served_phases[2], NET_FLOW);
 	good_net_flow(n, good_net_instant(n, thread->uuid, "request received", "net", 122000),
 		      NET_FLOW);
 	good_net_flow(n, good_net_instant(n, thread->uuid, "response sent", "net", 138000),

@@ -136,6 +136,16 @@ START_TEST(a_response_that_comes_before_it_is_sent)
 }
 END_TEST
 
+START_TEST(a_flow_through_requests_as_a_whole)
+{
+	good_net_flow(&n, n.request, 1);
+	good_net_flow(&n, n.served, 1);
+	assert_found(&t, N_CHECK_KINDS);
+	n.served->timestamp = MS(111);
+	assert_found(&t, CHECK_NET_FLOW_BACK);
+}
+END_TEST
+
 START_TEST(ends_of_one_time_are_fine)
 {
 	n.received->timestamp = MS(138);
@@ -287,6 +297,7 @@ int main(void)
 		flows_of_others_are_not_looked_at,
 		a_request_that_is_served_before_it_is_made,
 		a_response_that_comes_before_it_is_sent,
+		a_flow_through_requests_as_a_whole,
 		ends_of_one_time_are_fine,
 		a_connection_without_a_peer,
 		a_connection_without_a_side,

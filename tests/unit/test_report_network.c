@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -41,13 +42,10 @@ static void read_back(int fd, char *dst, size_t size)
 	close(fd);
 }
 
-/* Of the trace as it is now; `options` is one string, with a space between them. */
-static int report(const char *options)
+/* The trace as it is now, to be read at `path`. */
+static void write_trace(void)
 {
-	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO), status, argc = 2;
-	int new_out = memfd_create("out", MFD_CLOEXEC), new_err = memfd_create("err", MFD_CLOEXEC);
 	int file = memfd_create("trace", MFD_CLOEXEC);
-	char *argv[16] = { (char *)"report", (char *)"--network" }, copy[256];
 	struct buf bytes = { 0 };
 
 	/* Not compressed: what zlib makes of it is not for ever. */
@@ -55,7 +53,18 @@ static int report(const char *options)
 	ck_assert_int_eq(io_write_all(file, bytes.data, bytes.len), 0);
 	buf_done(&bytes);
 	ck_assert_int_ge(dup2(file, 99), 0);
+	close(file);
 	strcpy(path, "/proc/self/fd/99");
+}
+
+/* Of that trace; `options` is one string, with a space between them. */
+static int report(const char *options)
+{
+	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO), status, argc = 2;
+	int new_out = memfd_create("out", MFD_CLOEXEC), new_err = memfd_create("err", MFD_CLOEXEC);
+	char *argv[16] = { (char *)"report", (char *)"--network" }, copy[256];
+
+	write_trace();
 	strcpy(copy, options);
 	for (char *s = copy, *arg; (arg = strsep(&s, " ")) != NULL;)
 		if (arg[0])
@@ -70,7 +79,6 @@ static int report(const char *options)
 	ck_assert_int_ge(dup2(saved_err, STDERR_FILENO), 0);
 	close(saved_out);
 	close(saved_err);
-	close(file);
 	read_back(new_out, out, sizeof(out));
 	read_back(new_err, err, sizeof(err));
 	return status;
@@ -232,6 +240,77 @@ START_TEST(what_would_harm_a_terminal_is_escaped)
 }
 END_TEST
 
+/* ---- in a terminal ---- */
+
+/* What `report --network` prints into a terminal of so many columns, into `out`. */
+static void report_in_terminal(const char *columns, const char *term)
+{
+	int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n_read;
+	pid_t pid;
+
+	ck_assert_int_ge(master, 0);
+	ck_assert_int_eq(grantpt(master), 0);
+	ck_assert_int_eq(unlockpt(master), 0);
+	write_trace();
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		char *argv[] = { (char *)"report", (char *)"--network", path, NULL };
+		int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+
+		setenv("COLUMNS", columns, 1);
+		setenv("TERM", term, 1);
+		unsetenv("NO_COLOR");
+		dup2(terminal, STDOUT_FILENO);
+		_exit(cmd_report(3, argv));
+	}
+	ck_assert_int_gt(pid, 0);
+	/* Until the other side is closed, which is an error here. */
+	while ((n_read = read(master, out + len, sizeof(out) - 1 - len)) > 0)
+		len += (size_t)n_read;
+	out[len] = '\0';
+	close(master);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
+/* Columns of the line at `s`, without its colours. */
+static size_t columns_of(const char *s)
+{
+	size_t columns = 0;
+
+	for (; *s && *s != '\r' && *s != '\n'; s++) {
+		if (*s == '\x1b')
+			s = strchr(s, 'm');
+		else
+			columns += ((unsigned char)*s & 0xc0) != 0x80;
+	}
+	return columns;
+}
+
+START_TEST(a_waterfall_is_as_wide_as_the_terminal)
+{
+	static const char *const widths[] = { "80", "100", "132", "300" }, *const terms[] = {
+		"dumb", "xterm"
+	};
+	size_t n_rows = 0;
+
+	report_in_terminal(widths[_i / 2], terms[_i % 2]);
+	ck_assert_int_eq(strchr(out, '\x1b') != NULL, _i % 2);
+	for (const char *s = strchr(out, '\n'); s; s = strchr(s + 1, '\n')) {
+		const char *line = s + 1, *end = strchr(line, '\r');
+
+		if (!end || end[-1] != '|')
+			continue;
+		n_rows++;
+		ck_assert_msg(columns_of(line) == (size_t)atoi(widths[_i / 2]), "%.*s",
+			      (int)(end - line), line);
+	}
+	ck_assert_uint_ge(n_rows, 9);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("report_network");
@@ -249,6 +328,7 @@ int main(void)
 	tcase_add_test(tc, many_requests_stay_readable);
 	tcase_add_test(tc, percentiles_are_of_what_is_over);
 	tcase_add_test(tc, what_would_harm_a_terminal_is_escaped);
+	tcase_add_loop_test(tc, a_waterfall_is_as_wide_as_the_terminal, 0, 8);
 	suite_add_tcase(suite, tc);
 	sr = srunner_create(suite);
 	srunner_run_all(sr, CK_ENV);
