@@ -167,15 +167,25 @@ OLD=$!
 wait_for 10 listens $S t 8500 || fail "a second nginx starts"
 cp "$T/lib/libssl.so.3" "$T/lib/new" && mv "$T/lib/new" "$T/lib/libssl.so.3"
 grep -q 'libssl.so.3 (deleted)' "/proc/$OLD/maps" || fail "the server's library is replaced"
-for how in "pid:$OLD" "lib:$T/lib/libssl.so.3"; do
-	begin replaced --query keep --tls-plaintext "$how"
-	[ "${how%%:*}" = lib ] || wait_for 10 grep -q "process $OLD has probes in .*libssl" "$T/tracerd.log"
-	ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
-	sleep 0.2
-	end_recording
-	check "a library that is replaced under a running server, by ${how%%:*}" \
-		seen one "$T/replaced.trace" "$OLD" /replaced
-done
+
+# The file that is there now, and the one that was.
+both_probed() {
+	[ "$(grep -c "all processes have probes in $T/lib/libssl.so.3" "$T/tracerd.log")" = 2 ]
+}
+
+begin replaced --query keep --tls-plaintext "pid:$OLD"
+wait_for 10 grep -q "process $OLD has probes in .*libssl" "$T/tracerd.log"
+ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
+sleep 0.2
+end_recording
+check "a library that is replaced under a running server, by the server" \
+	seen one "$T/replaced.trace" "$OLD" /replaced
+begin replaced --query keep --tls-plaintext "lib:$T/lib/libssl.so.3"
+wait_for 10 both_probed || fail "both are probed"
+ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
+sleep 0.2
+end_recording
+check "the same, by the library" seen one "$T/replaced.trace" "$OLD" /replaced
 
 # ---- a program made by Go, which a probe on the way out would end ----
 
