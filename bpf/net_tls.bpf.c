@@ -103,46 +103,50 @@ _Static_assert(sizeof(struct net_plain_event) == sizeof(struct net_io_event) &&
 		       NET_PLAIN_HEAD == NET_IO_HEAD,
 	       "one room is for both");
 
-static __always_inline void fill(struct net_plain_event *ev, struct task_struct *task,
-				 const struct stream_key *key, struct tls_stream *s, __u32 dir,
-				 __u32 len)
+/* What a call has moved; len == 0: the other end has said that it is over. */
+struct plain_move {
+	struct task_struct *task;
+	struct tls_stream *stream;
+	__u64 handle, time_ns;
+	__u64 off;
+	__u32 dir; /* 1: sent */
+	__u32 len;
+};
+
+static __always_inline void fill(struct net_plain_event *ev, const struct plain_move *m)
 {
-	ev->hdr.cgroup_id = task_cgroup_id(task);
-	ev->hdr.tgid = task->tgid;
-	ev->hdr.tid = task->pid;
-	__builtin_memcpy(&ev->sock, &s->sock, sizeof(ev->sock));
-	ev->off = s->off[dir & 1];
-	ev->len = len;
-	ev->flags = dir ? NET_SENT : 0;
-	ev->protocol = s->plain.protocol;
+	ev->hdr.time_ns = m->time_ns;
+	ev->hdr.cgroup_id = task_cgroup_id(m->task);
+	ev->hdr.tgid = m->task->tgid;
+	ev->hdr.tid = m->task->pid;
+	__builtin_memcpy(&ev->sock, &m->stream->sock, sizeof(ev->sock));
+	ev->off = m->off;
+	ev->len = m->len;
+	ev->flags = m->dir ? NET_SENT : 0;
+	ev->protocol = m->stream->plain.protocol;
 	ev->n_runs = 0;
-	ev->link = s->link;
-	ev->stream = key->handle;
-	s->off[dir & 1] += len;
+	ev->link = m->stream->link;
+	ev->stream = m->handle;
 }
 
 /* Without payload. */
-static __always_inline void tell_bare(struct task_struct *task, const struct stream_key *key,
-				      struct tls_stream *s, __u32 dir, __u32 len, __u8 flags)
+static __always_inline void tell_bare(const struct plain_move *m, __u8 flags)
 {
 	struct net_plain_event *ev = event_reserve(NET_PLAIN, 0, NET_PLAIN_HEAD);
 
 	if (!ev)
 		return;
-	fill(ev, task, key, s, dir, len);
+	fill(ev, m);
 	ev->flags |= flags;
 	event_submit(ev);
 }
 
 /* With the room's runs. */
-static __always_inline void tell_runs(struct net_room *room, struct task_struct *task,
-				      const struct stream_key *key, struct tls_stream *s, __u32 dir,
-				      __u32 len)
+static __always_inline void tell_runs(struct net_room *room, const struct plain_move *m)
 {
-	/* The clock first: see event_reserve(). */
-	__u64 now_ns = bpf_ktime_get_boot_ns(), seq = 0;
 	struct net_plain_event *ev = (struct net_plain_event *)&room->ev;
 	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
+	__u64 seq = 0;
 	struct event_stream *counts = stream_next(0, &seq);
 
 	if (!counts)
@@ -150,8 +154,8 @@ static __always_inline void tell_runs(struct net_room *room, struct task_struct 
 	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
 		n_runs = n = 0; /* cannot be: for the verifier */
 	at = n_runs * sizeof(struct net_run);
-	event_fill_at(&ev->hdr, now_ns, NET_PLAIN, 0, NET_PLAIN_HEAD + at + n, seq);
-	fill(ev, task, key, s, dir, len);
+	event_fill_at(&ev->hdr, m->time_ns, NET_PLAIN, 0, NET_PLAIN_HEAD + at + n, seq);
+	fill(ev, m);
 	ev->n_runs = n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;
 	if (at)
@@ -164,21 +168,22 @@ static __always_inline void tell_runs(struct net_room *room, struct task_struct 
 		event_output(&ev->hdr, counts, n);
 }
 
-/* `len` bytes have been moved; 0: the other end has said that it is over. */
-static __always_inline void tell(struct task_struct *task, const struct stream_key *key,
-				 struct tls_stream *s, __u32 dir, __u64 buf, __u32 len)
+static __always_inline void tell(struct plain_move *m, __u64 buf)
 {
+	struct tls_stream *s = m->stream;
 	__u32 zero = 0;
-	struct net_room *room = len && buf ? bpf_map_lookup_elem(&net_rooms, &zero) : 0;
+	struct net_room *room = m->len && buf ? bpf_map_lookup_elem(&net_rooms, &zero) : 0;
 
+	m->off = s->off[m->dir & 1];
+	s->off[m->dir & 1] += m->len;
 	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0) {
-		pass_plain(&s->plain, dir, len);
-		tell_bare(task, key, s, dir, len, room ? NET_CUT : 0);
+		pass_plain(&s->plain, m->dir, m->len);
+		tell_bare(m, room ? NET_CUT : 0);
 		return;
 	}
 	room->n_bytes = room->n_runs = room->cut = 0;
-	walk_plain(room, &s->plain, dir, buf, len);
-	tell_runs(room, task, key, s, dir, len);
+	walk_plain(room, &s->plain, m->dir, buf, m->len);
+	tell_runs(room, m);
 	room->busy = 0;
 }
 
@@ -346,8 +351,9 @@ static __always_inline void over(struct task_struct *task, struct tls_thread *t,
 	struct stream_key key = { .handle = c->handle, .tgid = task->tgid };
 	bool is_handshake = f->kind == NET_TLS_HANDSHAKE, is_write = f->kind == NET_TLS_WRITE;
 	bool succeeded = is_handshake ? ret == !(f->flags & NET_TLS_ZERO) : ret > 0;
+	struct plain_move m = { .task = task, .handle = c->handle, .dir = is_write };
+	__u64 now_ns = bpf_ktime_get_boot_ns(), buf = c->buf;
 	struct tls_stream *s;
-	__u64 buf = c->buf;
 
 	/* Of NSPR only where TLS goes through the socket below. */
 	if ((f->flags & NET_TLS_NSPR) && !bpf_map_lookup_elem(&tls_streams, &key) &&
@@ -358,7 +364,7 @@ static __always_inline void over(struct task_struct *task, struct tls_thread *t,
 		return;
 	link_stream(s, c, t, io, !is_write, succeeded);
 	if (!is_write)
-		t->read_ns = bpf_ktime_get_boot_ns();
+		t->read_ns = now_ns;
 	if (is_handshake)
 		return;
 	if (f->flags & NET_TLS_AGAIN) {
@@ -366,12 +372,16 @@ static __always_inline void over(struct task_struct *task, struct tls_thread *t,
 			buf = s->again_buf;
 		s->again_buf = ret > 0 ? 0 : buf;
 	}
+	m.stream = s;
+	m.len = ret;
+	/* What is written is on its way when the socket has it, not when the library is done. */
+	m.time_ns = is_write && io->nested.time_ns >= c->enter_ns ? io->nested.time_ns : now_ns;
 	if (succeeded || (ret == 0 && (f->flags & NET_TLS_ENDS)))
-		tell(task, &key, s, is_write, buf, ret);
+		tell(&m, buf);
 	if (succeeded && is_write && s->link == NET_LINK_NONE) {
 		t->waiting = key;
 		t->waits = 1;
-		t->waits_ns = bpf_ktime_get_boot_ns();
+		t->waits_ns = now_ns;
 		io->wants_send = 1;
 	}
 }

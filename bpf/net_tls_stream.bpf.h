@@ -77,22 +77,33 @@ static __always_inline void count_lost(void)
 		__sync_fetch_and_add(&s->n_lost, 1);
 }
 
+/* A new one: there is no room for it on the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct tls_stream);
+} tls_empty SEC(".maps");
+
 static __always_inline struct tls_stream *stream_of(struct task_struct *task,
 						    struct stream_key *key)
 {
 	struct tls_stream *s = bpf_map_lookup_elem(&tls_streams, key);
 	__u64 born = task->group_leader->start_boottime;
-	struct tls_stream new;
+	struct tls_stream *empty;
+	__u32 zero = 0;
 
 	if (s && s->born == born)
 		return s;
-	__builtin_memset(&new, 0, sizeof(new));
-	new.born = born;
-	if (bpf_map_update_elem(&tls_streams, key, &new, BPF_ANY) < 0) {
+	empty = bpf_map_lookup_elem(&tls_empty, &zero);
+	if (!empty || bpf_map_update_elem(&tls_streams, key, empty, BPF_ANY) < 0) {
 		count_lost();
 		return 0;
 	}
-	return bpf_map_lookup_elem(&tls_streams, key);
+	s = bpf_map_lookup_elem(&tls_streams, key);
+	if (s)
+		s->born = born;
+	return s;
 }
 
 static __always_inline void set_link(struct tls_stream *s, const struct net_touch *touch, __u8 link)

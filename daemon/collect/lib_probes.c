@@ -155,6 +155,9 @@ static void attach_in_all(struct lib_probes *ps, struct file *file)
 
 	for (size_t i = 0; i < n; i++)
 		keep(file, probes[i]);
+	if (n > 0)
+		log_debug("%s: all processes have probes in %s", ps->env.collector,
+			  file->module->path);
 	for (size_t i = 0; i < file->n_sites; i++)
 		file->sites[i].in_all |= is_wanted(ps, &file->sites[i]);
 }
@@ -347,7 +350,9 @@ void lib_probes_in_process(struct lib_probes *ps, const struct process *process,
 		return;
 	}
 	*p = (struct probed){ .tgid = process->tgid, .start_ns = process->start_ns, .file = file };
-	(void)attach(ps, file, (pid_t)process->tgid, p->probes);
+	if (attach(ps, file, (pid_t)process->tgid, p->probes) > 0)
+		log_debug("%s: process %u has probes in %s", ps->env.collector, process->tgid,
+			  module->path);
 }
 
 void lib_probes_at(struct lib_probes *ps, struct module *module, uint64_t offset,

@@ -59,6 +59,7 @@ struct net_tls {
 	uint64_t updated_ns, probe_ns;
 	uint32_t globs_version;
 	uint64_t n_answers; /* that `seen` is after */
+	bool was_pending;   /* probes of single processes waited for where functions are */
 };
 
 /* ---- files ---- */
@@ -231,11 +232,16 @@ static void look(struct net_tls *t)
 	}
 	t->n_answers = n_answers;
 	(void)process_table_each(t->env.processes, look_at, t);
+	t->was_pending = lib_probes_pending(t->probes[IN_SOME]);
 }
 
+/* An answer is not waited with until the next time. */
 void net_tls_update(struct net_tls *t)
 {
-	if (t->skel && tls_wishes_count(&t->wishes) && boot_ns() >= t->updated_ns + UPDATE_NS)
+	if (!t->skel || tls_wishes_count(&t->wishes) == 0)
+		return;
+	if (boot_ns() >= t->updated_ns + UPDATE_NS || tls_files_answers(t->files) != t->n_answers ||
+	    (t->was_pending && !lib_probes_pending(t->probes[IN_SOME])))
 		look(t);
 }
 

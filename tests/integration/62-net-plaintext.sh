@@ -99,11 +99,8 @@ clients() {
 	STDIN=$T/request client nested "/s.txt?gnutls" gnutls-cli --insecure --port 8444 www.test.lan
 	request "/s.txt?openssl"
 	STDIN=$T/request client nested "/s.txt?openssl" openssl s_client -quiet -connect www.test.lan:8444
-	if [ -n "$(command -v tstclnt)" ]; then
-		certutil -N -d "$T" --empty-password
-		request "/s.txt?nss"
-		STDIN=$T/request client nested "/s.txt?nss" tstclnt -h 10.77.0.1 -p 8444 -o -D -d "$T"
-	fi
+	request "/s.txt?nss"
+	STDIN=$T/request client nested "/s.txt?nss" tstclnt -h 10.77.0.1 -p 8444 -o -D
 	ask wget -qO /dev/null --no-check-certificate "$https/s.txt?nobody" # nobody has asked for it
 }
 
@@ -113,7 +110,7 @@ for comm in curl "${python:0:15}" "python[3]*" "nod?" gnutls-cli "open*" tstclnt
 	whom+=(--tls-plaintext "comm:$comm")
 done
 
-start_tracerd
+start_tracerd --verbose
 begin clients --query keep "${whom[@]}"
 clients
 sleep 0.2
@@ -127,6 +124,9 @@ check "the trace keeps the rules" tracectl check "$T/clients.trace"
 # ---- servers ----
 
 begin server --query keep --tls-plaintext "pid:$NGINX"
+for pid in $(pgrep -P "$NGINX"); do
+	wait_for 10 grep -q "process $pid has probes in .*libssl" "$T/tracerd.log" || fail "worker $pid is probed"
+done
 ask h2load -n 300 -c 3 -m 5 "https://10.77.0.1:8443/s.txt?many"
 ask ab -q -k -n 300 -c 3 "https://10.77.0.1:8444/s.txt?ab"
 sleep 0.2
@@ -142,22 +142,50 @@ check "without being asked for nothing is read" seen nobody "$T/unasked.trace" s
 # ---- a library that was replaced ----
 
 mkdir "$T/lib"
-cp "$(ldd "$(command -v openssl)" | awk '/libssl/ { print $3 }')" "$T/lib/libssl.so.3"
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=x \
-	-keyout "$T/old.key" -out "$T/old.pem" 2>/dev/null
-LD_LIBRARY_PATH=$T/lib spawn_at $S openssl s_server -quiet -accept 8500 -www -key "$T/old.key" -cert "$T/old.pem"
+cp "$(ldd "$(command -v nginx)" | awk '/libssl/ { print $3 }')" "$T/lib/libssl.so.3"
+cat >"$T/old.conf" <<-EOF2
+	daemon off;
+	master_process off;
+	user root;
+	pid $T/old.pid;
+	error_log $T/old.log;
+	events { }
+	http {
+		access_log off;
+		client_body_temp_path $T/ng6; proxy_temp_path $T/ng7; fastcgi_temp_path $T/ng8;
+		uwsgi_temp_path $T/ng9; scgi_temp_path $T/ng10;
+		server {
+			listen 8500 ssl;
+			ssl_certificate $T/cert.pem;
+			ssl_certificate_key $T/key.pem;
+			location / { return 200 "old"; }
+		}
+	}
+EOF2
+LD_LIBRARY_PATH=$T/lib spawn_at $S nginx -p "$T" -e "$T/old.log" -c "$T/old.conf"
 OLD=$!
-wait_for 10 listens $S t 8500
+wait_for 10 listens $S t 8500 || fail "a second nginx starts"
 cp "$T/lib/libssl.so.3" "$T/lib/new" && mv "$T/lib/new" "$T/lib/libssl.so.3"
 grep -q 'libssl.so.3 (deleted)' "/proc/$OLD/maps" || fail "the server's library is replaced"
-for how in "pid:$OLD" "lib:$T/lib/libssl.so.3"; do
-	begin replaced --query keep --tls-plaintext "$how"
-	ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
-	sleep 0.2
-	end_recording
-	check "a library that is replaced under a running server, by ${how%%:*}" \
-		seen one "$T/replaced.trace" "$OLD" /replaced
-done
+
+# The file that is there now, and the one that was.
+both_probed() {
+	[ "$(grep -c "all processes have probes in $T/lib/libssl.so.3" "$T/tracerd.log")" = 2 ]
+}
+
+begin replaced --query keep --tls-plaintext "pid:$OLD"
+wait_for 10 grep -q "process $OLD has probes in .*libssl" "$T/tracerd.log"
+ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
+sleep 0.2
+end_recording
+check "a library that is replaced under a running server, by the server" \
+	seen one "$T/replaced.trace" "$OLD" /replaced
+begin replaced --query keep --tls-plaintext "lib:$T/lib/libssl.so.3"
+wait_for 10 both_probed || fail "both are probed"
+ask curl -sk --http1.1 https://10.77.0.1:8500/replaced
+sleep 0.2
+end_recording
+check "the same, by the library" seen one "$T/replaced.trace" "$OLD" /replaced
 
 # ---- a program made by Go, which a probe on the way out would end ----
 
