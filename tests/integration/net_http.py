@@ -81,7 +81,7 @@ def compare(entry, request):
         ("status", request.get("status"), entry["status"]),
         ("response_bytes", request.get("response_bytes"), entry["sent"]),
         ("request_bytes", request.get("request_bytes"), entry["length"]),
-        ("proto", request.get("proto"), entry["proto"]),
+        ("proto", request.get("proto"), "HTTP/1.1"),  # as nginx answers, whatever it is asked in
     ]
     for what, seen, want in pairs:
         if seen != want:
@@ -159,12 +159,13 @@ def check_none(trace, pid):
 def check_chain(trace, proxy, n):
     ends = {"client": [], "server": []}
     for r in trace.requests():
-        if r.pid == int(proxy) and r.whole():
+        # To one who connects and says nothing a proxy answers, too.
+        if r.pid == int(proxy) and r.whole() and r.get("method"):
             ends[r.get("side")].append(r)
     for side, requests in ends.items():
         verdict.share(f"whole requests of the proxy, its {side}'s side", len(requests), int(n))
-    # One after the other: each has one around it, and no two the same.
-    left = sorted(ends["server"], key=lambda r: r.begin)
+    # Each has one around it, and no two the same: of those that could be, who ends first.
+    left = sorted(ends["server"], key=lambda r: r.end)
     for r in sorted(ends["client"], key=lambda r: r.begin):
         around = next((o for o in left if o.begin <= r.begin and r.end <= o.end and o.path == r.path), None)
         if around:
