@@ -57,26 +57,26 @@ check "the trace keeps the rules" tracectl check "$T/kinds.trace"
 # ---- many ----
 
 load() {
-	ask ab -q -n 500 -c 4 "$url/s.txt"
+	ask ab -q -n 300 -c 4 "$url/s.txt"
 	closing=$LAST
-	ask ab -q -k -n 2500 -c 4 "$url/s.txt"
+	ask ab -q -k -n 1500 -c 4 "$url/s.txt"
 	keeping=$LAST
-	ask ab -q -k -n 100 -c 2 "$url/big.bin"
+	ask ab -q -k -n 50 -c 2 "$url/big.bin"
 	big=$LAST
 }
 
 record load load
 check "as many as the server's log has" logged load 8080
 check "both sides of all, with flows" pairs load 8080
-check "a connection for each" seen count "$T/load.trace" "$closing" "GET /s.txt" 500
-check "kept connections" seen count "$T/load.trace" "$keeping" "GET /s.txt" 2500
-check "bodies by sendfile()" seen count "$T/load.trace" "$big" "GET /big.bin" 100
+check "a connection for each" seen count "$T/load.trace" "$closing" "GET /s.txt" 300
+check "kept connections" seen count "$T/load.trace" "$keeping" "GET /s.txt" 1500
+check "bodies by sendfile()" seen count "$T/load.trace" "$big" "GET /big.bin" 50
 check "the trace keeps the rules" tracectl check "$T/load.trace"
 
 # ---- HTTP/2 ----
 
 streams() {
-	ask h2load -n 1500 -c 4 -m 10 http://10.77.0.1:8081/s.txt
+	ask h2load -n 1200 -c 4 -m 10 http://10.77.0.1:8081/s.txt
 	small=$LAST
 	ask h2load -n 60 -c 2 -m 4 http://10.77.0.1:8081/big.bin
 	ask nghttp -n http://10.77.0.1:8081/s.txt http://10.77.0.1:8081/a/b/page.html http://10.77.0.1:8081/nothing
@@ -85,14 +85,14 @@ streams() {
 record streams streams
 check "HTTP/2: streams are as in the server's log" logged streams 8081
 check "HTTP/2: both sides agree" pairs streams 8081
-check "HTTP/2: ten at a time" seen count "$T/streams.trace" "$small" "GET /s.txt" 1500
+check "HTTP/2: ten at a time" seen count "$T/streams.trace" "$small" "GET /s.txt" 1200
 check "the trace keeps the rules" tracectl check "$T/streams.trace"
 
 # ---- a proxy ----
 
 chain() {
-	at $S "$1" -q -n 300 -c 4 http://127.0.0.1:8091/s.txt >"$T/out" 2>&1
-	at $S "$1" -q -n 50 -c 4 http://127.0.0.1:8091/big.bin >"$T/out" 2>&1
+	at $S "$1" -q -n 200 -c 4 http://127.0.0.1:8091/s.txt >"$T/out" 2>&1
+	at $S "$1" -q -n 30 -c 4 http://127.0.0.1:8091/big.bin >"$T/out" 2>&1
 }
 
 lab_haproxy() {
@@ -118,7 +118,7 @@ if command -v haproxy >/dev/null; then
 	lab_haproxy
 	record chain chain ab
 	check "a proxy: what it asks for lies within what it is asked for" \
-		seen chain "$T/chain.trace" "$HAPROXY" 350
+		seen chain "$T/chain.trace" "$HAPROXY" 230
 	check "and the last server's side is as in its log" logged chain 8080
 	check "four ends of each" pairs chain 8080
 	check "the trace keeps the rules" tracectl check "$T/chain.trace"

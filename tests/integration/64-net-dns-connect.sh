@@ -63,10 +63,10 @@ query() { # KEY TYPE NAME RCODE ANSWERS [ARG=VALUE...]
 	seen query "$T/dns.trace" "${PID[$1]}" "${@:2}"
 }
 
-check "A" query a A www.test.lan NOERROR 10.77.0.1 proto=udp server=10.77.0.1:53
-check "AAAA" query aaaa AAAA www.test.lan NOERROR fd77::1 proto=udp
+check "A" query a A www.test.lan NOERROR 10.77.0.1 proto=UDP server=10.77.0.1:53
+check "AAAA" query aaaa AAAA www.test.lan NOERROR fd77::1 proto=UDP
 check "over IPv6" query v6 A v4.test.lan NOERROR 10.77.0.1 'server=[fd77::1]:53'
-check "over TCP" query tcp A many.test.lan NOERROR 10.77.1.1,10.77.1.7 proto=tcp
+check "over TCP" query tcp A many.test.lan NOERROR 10.77.1.1,10.77.1.7 proto=TCP
 check "CNAME" query cname A alias.test.lan NOERROR "CNAME www.test.lan,10.77.0.1"
 check "NXDOMAIN" query nx A nx.test.lan NXDOMAIN ""
 check "REFUSED" query refused A www.other.example REFUSED ""

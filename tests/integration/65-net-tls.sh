@@ -114,7 +114,7 @@ clients() {
 	client "" www.test.lan 2 python3 "$T/get.py" 8445 twice
 	client "" www.test.lan 1 node "$T/get.js"
 	client "" www.test.lan 1 java -XX:TieredStopAtLevel=1 -Xshare:auto "$T/Get.java"
-	client h2 "" 1 h2load -n 20 -c 1 https://10.77.0.1:8443/s.txt
+	client h2,h2-16,h2-14,http/1.1 "" 1 h2load -n 20 -c 1 https://10.77.0.1:8443/s.txt
 }
 
 failures() {

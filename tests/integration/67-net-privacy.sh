@@ -85,10 +85,11 @@ say(8301, f"HELO UNKNOWN-{secret}\r\n")
 jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIx%s.c2lnbmF0dXJl" % secret
 say(8080, f"POST http://USER-{secret}:PASS-{secret}@www.test.lan/{jwt}/post HTTP/1.1\r\nHost: www.test.lan\r\n"
     f"Cookie: a=COOKIE-{secret}\r\nConnection: close\r\nContent-Length: 300\r\n\r\n" + f"BODY-{secret}".ljust(300, "-"))
-# A head that never ends.
-s = socket.create_connection(("10.77.0.1", 8080))
-s.sendall(f"GET /s.txt HTTP/1.1\r\nHost: a\r\nAuthorization: CUT-{secret}".encode())
-s.close()
+# Heads that never end.
+for n in range(20):
+    s = socket.create_connection(("10.77.0.1", 8080))
+    s.sendall(f"GET /s.txt HTTP/1.1\r\nHost: {'a' * n * 40}\r\nAuthorization: CUT-{secret}".encode())
+    s.close()
 s = socket.create_connection(("10.77.0.1", 8302))
 s.sendall(f"GET /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
 while s.recv(4096):
@@ -115,7 +116,7 @@ during() { # while the recording goes on, after the parsers have had it
 
 start_tracerd
 record secrets during
-check "requests with secrets are in the trace" seen there "$T/secrets.trace" /post /s.txt
+check "requests with secrets are in the trace" seen there "$T/secrets.trace" /post
 check "their secrets are not" seen absent "$T/secrets.trace" "$T/secret"
 check "nor are they in the daemon's memory while it records" sh -c "cat '$T/during.out'; exit $DURING"
 check "nor afterwards" seen memory "$DAEMON" "$T/secret"
@@ -134,12 +135,17 @@ check "(the search of memory finds what is there)" finds $!
 
 # ---- what is asked for ----
 
-begin keys --query keys --names hash
+begin keys --query keys
 talk
 sleep 0.2
 end_recording || fail "recording with --query keys: exit status $?"
-check "--query keys --names hash: keys, but no values and no names" \
-	seen hashed "$T/keys.trace" "$T/secret" www.test.lan token
+check "--query keys: keys, but no values" \
+	seen keys "$T/keys.trace" "$T/secret" '/post?token=…&user=…'
+begin hashed --names hash
+talk
+sleep 0.2
+end_recording || fail "recording with --names hash: exit status $?"
+check "--names hash: no names" seen hashed "$T/hashed.trace" "$T/secret" www.test.lan /post
 begin keep --query keep
 talk
 sleep 0.2

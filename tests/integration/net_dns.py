@@ -56,7 +56,7 @@ def check_truncated(trace, pid, kind, name):
     for row in rows:
         print(row)
     rows.sort(key=lambda q: q.begin)
-    verdict.equal("protocols", [q.get("proto") for q in rows], ["udp", "tcp"])
+    verdict.equal("protocols", [q.get("proto") for q in rows], ["UDP", "TCP"])
     verdict.equal("truncated", [q.true("truncated") for q in rows], [True, False])
 
 

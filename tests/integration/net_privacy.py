@@ -6,7 +6,9 @@
     net_privacy.py absent TRACE SECRET          the secret is not, nowhere in any packet
     net_privacy.py memory PID SECRET            not in the writable memory of a process or its children,
                                                 but for what is shared with the kernel (rings)
-    net_privacy.py hashed TRACE SECRET NAME KEY neither are secret and NAME, but KEY is
+    net_privacy.py keys TRACE SECRET PATH       the secret is not, but requests for PATH are
+    net_privacy.py hashed TRACE SECRET NAME PATH
+                                                neither are secret, NAME and PATH, but requests are
     net_privacy.py kept TRACE SECRET            the secret is in queries, and nowhere else
 """
 import os
@@ -102,10 +104,16 @@ def look_through(mem, begin, size, secret, what):
     return size
 
 
-def check_hashed(path, secret, name, key):
-    absent(path, read_secret(secret), name.encode())
-    rows = [r for r in Trace(path).requests() if f"{key}=…" in r.get("url")]
-    verdict.check(rows, f"no request with {key}=…")
+def check_keys(path, secret, page):
+    absent(path, read_secret(secret))
+    rows = [r for r in Trace(path).requests() if r.path == page]
+    verdict.check(rows, f"no request for {page}")
+
+
+def check_hashed(path, secret, name, page):
+    absent(path, read_secret(secret), name.encode(), page.encode())
+    rows = [r for r in Trace(path).requests() if r.get("method") == "POST" and r.whole()]
+    verdict.check(rows, "no request")
 
 
 def check_kept(path, secret):

@@ -155,7 +155,12 @@ lab_nginx() {
 				location = /204 { return 204; }
 				location = /500 { return 500; }
 				location = /moved { return 302 /s.txt; }
-				location = /post { return 200 "thanks\n"; }
+				location = /post {
+					proxy_pass http://page/s.txt;
+					proxy_method GET;
+					proxy_pass_request_body off;
+					proxy_set_header Content-Length "";
+				}
 				location = /numbers.txt { gzip on; }
 			}
 			server {
@@ -215,6 +220,7 @@ lab_dns() {
 # ---- recordings ----
 
 begin() { # NAME ARGS...
+	[ ! -e "$T/access.log" ] || : >"$T/access.log"
 	spawn "$O/tracectl" --socket "$SOCKET" record -q -f -a -s net -o "$T/$1.trace" "${@:2}"
 	RECORDING=$!
 	wait_for 30 test -s "$T/$1.trace" || fail "recording $1 begins"
