@@ -168,12 +168,12 @@ static __always_inline void move_stream(struct sock *sk, struct net_state *st, s
 		return;
 	}
 	room = enter_room();
-	if (room && readable && cursor_begin(&room->cursor, sk, &st->many, m->len, &m->fd)) {
+	if (room && readable && find_bytes(&room->cursor, sk, &st->many, m)) {
 		walk(room, st, way, m, turned);
 		m->protocol = st->protocol;
 		record_move(room, m);
 	} else {
-		m->flags |= room ? NET_KERNEL : NET_CUT;
+		m->flags |= room && readable ? 0 : NET_CUT;
 		pass(st, way, m->len);
 		record_bare_move(m);
 	}
@@ -194,17 +194,17 @@ static __always_inline bool is_end(struct net_way *way, struct sock *sk, bool se
 
 /* The socket's state, new or old; NULL: it is left out. */
 static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_sock *tp,
-						  struct task_struct *task)
+						  const struct net_owner *who)
 {
 	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
 
-	if ((!st || st->owner.tgid != task->tgid) && is_own(task->tgid))
+	if ((!st || st->owner.tgid != who->tgid) && is_own(who->tgid))
 		return 0;
 	if (!st)
 		st = state_new(sk);
 	if (!st)
 		return 0;
-	own_by(&st->owner, task);
+	st->owner = *who;
 	if (!st->ways[0].has_base || !st->ways[1].has_base)
 		meet_tcp(st, sk, tp);
 	return st;
@@ -223,7 +223,8 @@ static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32
 	if (!tp)
 		return 0;
 	m.now = bpf_ktime_get_boot_ns();
-	st = state_of(sk, tp, task);
+	put_who(&m.who, task);
+	st = state_of(sk, tp, &m.who);
 	if (!st)
 		return 0;
 	way = &st->ways[sent ? 1 : 0];

@@ -58,7 +58,7 @@ static __always_inline int list_tcp(struct bpf_iter__task_file *ctx, struct task
 		return 0;
 	st->listing = net_listing;
 	if (!st->owner.tgid)
-		own_by(&st->owner, task);
+		put_owner(&st->owner, task);
 	__builtin_memcpy(&ev.sock, &st->sock, sizeof(ev.sock));
 	ev.tx_bytes = st->ways[1].has_base ? stream_end(st, sk, tp, true) : tp->bytes_acked;
 	ev.rx_bytes = tp->bytes_received;
@@ -87,7 +87,7 @@ static __always_inline int list_count(struct bpf_iter__task_file *ctx, struct ta
 		return 0;
 	c->listing = net_listing;
 	if (!c->owner.tgid)
-		own_by(&c->owner, task);
+		put_owner(&c->owner, task);
 	if (is_unix)
 		put_unix_ends(&c->sock, sk);
 	else

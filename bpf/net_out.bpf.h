@@ -6,7 +6,7 @@
 #ifndef NET_OUT_BPF_H
 #define NET_OUT_BPF_H
 
-#include "net_copy.bpf.h"
+#include "net_uring.bpf.h"
 #include "user_stack.bpf.h"
 
 /* A thread's stacks: no more than so many in so long. */
@@ -39,7 +39,8 @@ struct {
 
 /* What a call has moved, and whose call it is. */
 struct net_move {
-	struct task_struct *task;
+	struct task_struct *task; /* who runs */
+	struct net_owner who;	  /* whom it is done for */
 	const struct net_sock *sock;
 	__u64 now; /* when it was over */
 	__u64 off;
@@ -49,11 +50,31 @@ struct net_move {
 	__u8 protocol;
 };
 
-static __always_inline void put_thread(struct event_hdr *hdr, struct task_struct *task)
+static __always_inline void put_thread(struct event_hdr *hdr, const struct net_owner *who)
 {
-	hdr->tgid = task->tgid;
-	hdr->tid = task->pid;
-	hdr->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	hdr->tgid = who->tgid;
+	hdr->tid = who->tid;
+	hdr->cgroup_id = who->cgroup_id;
+}
+
+/*
+ * At the first byte of those that were moved, whoever has asked for it. False: they are
+ * nowhere in a program's memory, or nobody knows where.
+ */
+static __always_inline bool find_bytes(struct net_cursor *c, struct sock *sk, struct net_many *many,
+				       struct net_move *m)
+{
+	struct io_kiocb *req;
+
+	if (cursor_begin(c, sk, many, m->len, &m->fd))
+		return true;
+	req = uring_request(m->task, sk, m->flags & NET_SENT);
+	if (!req) {
+		m->flags |= NET_KERNEL;
+		return false;
+	}
+	m->flags |= NET_URING;
+	return uring_cursor(c, req, m->len);
 }
 
 static __always_inline bool may_take_stack(struct task_struct *task, __u64 now)
@@ -90,7 +111,7 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 		s = stream_next(0, &seq);
 		if (s) {
 			event_fill_at(&ev->hdr, m->now, NET_STACK, 0, size, seq);
-			put_thread(&ev->hdr, m->task);
+			put_thread(&ev->hdr, &m->who);
 			ev->cookie = m->sock->cookie;
 			ev->off = m->off;
 			ev->sent = m->flags & NET_SENT;
@@ -103,7 +124,7 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 
 static __always_inline void put_move(struct net_io_event *ev, const struct net_move *m)
 {
-	put_thread(&ev->hdr, m->task);
+	put_thread(&ev->hdr, &m->who);
 	__builtin_memcpy(&ev->sock, m->sock, sizeof(ev->sock));
 	ev->off = m->off;
 	ev->len = m->len;

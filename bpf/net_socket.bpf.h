@@ -159,13 +159,11 @@ struct {
 /* What could not be kept or read. The daemon tells. */
 __u64 n_no_storage;
 
-static __always_inline void own_by(struct net_owner *owner, struct task_struct *task)
+static __always_inline void put_owner(struct net_owner *ret, struct task_struct *task)
 {
-	if (owner->tid == task->pid && owner->tgid == task->tgid)
-		return;
-	owner->tgid = task->tgid;
-	owner->tid = task->pid;
-	owner->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	ret->tgid = task->tgid;
+	ret->tid = task->pid;
+	ret->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 }
 
 static __always_inline bool is_v4_mapped(const __u8 a[16])

@@ -17,14 +17,6 @@ const volatile bool reset_has_reason; /* since Linux 6.10 */
 const volatile bool drop_has_reason;  /* since Linux 5.17 */
 const volatile bool drop_has_sock;    /* who the packet would have been for; since Linux 6.11 */
 
-/* Whose connection it is, as far as it is known. */
-static __always_inline void put_owner(struct event_hdr *hdr, const struct net_state *st)
-{
-	hdr->tgid = st->owner.tgid;
-	hdr->tid = st->owner.tid;
-	hdr->cgroup_id = st->owner.cgroup_id;
-}
-
 #define PUT_NUMBERS(ev, READ)                                \
 	do {                                                 \
 		(ev)->srtt_us = READ(srtt_us) >> 3;          \
@@ -45,7 +37,7 @@ static __always_inline struct net_tcp_event *begin_bare(const struct net_state *
 
 	if (!ev)
 		return 0;
-	put_owner(&ev->hdr, st);
+	put_thread(&ev->hdr, &st->owner); /* as far as it is known */
 	__builtin_memcpy(&ev->sock, &st->sock, sizeof(ev->sock));
 	ev->kind = kind;
 	ev->old_state = ev->new_state = 0;
@@ -102,7 +94,7 @@ static __always_inline struct net_state *meet_new(struct sock *sk, int old_state
 	st->is_known = 1;
 	st->sock.role = is_client ? NET_ROLE_CLIENT : NET_ROLE_SERVER;
 	if (is_client && !(task->flags & PF_KTHREAD))
-		own_by(&st->owner, task);
+		put_who(&st->owner, task);
 	return st;
 }
 
@@ -117,6 +109,7 @@ static __always_inline void end_sent(struct net_state *st, struct sock *sk, stru
 	st->ways[1].is_ended = 1;
 	m.off = st->ways[1].off = stream_end(st, sk, tp, true);
 	m.now = bpf_ktime_get_boot_ns();
+	put_who(&m.who, task);
 	m.protocol = st->protocol;
 	m.flags |= st->stale ? NET_STALE : 0;
 	record_bare_move(&m);

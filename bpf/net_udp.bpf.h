@@ -115,12 +115,12 @@ static __always_inline void put_name(struct net_sock *s, __u64 name)
 
 /* ---- counts ---- */
 
-static __always_inline struct net_count *count_of(struct sock *sk, struct task_struct *task,
+static __always_inline struct net_count *count_of(struct sock *sk, const struct net_owner *who,
 						  __u64 now)
 {
 	struct net_count *c = bpf_sk_storage_get(&net_counts, sk, 0, 0);
 
-	if ((!c || c->owner.tgid != task->tgid) && is_own(task->tgid))
+	if ((!c || c->owner.tgid != who->tgid) && is_own(who->tgid))
 		return 0;
 	if (!c) {
 		c = bpf_sk_storage_get(&net_counts, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -131,7 +131,7 @@ static __always_inline struct net_count *count_of(struct sock *sk, struct task_s
 		put_sock(&c->sock, sk);
 		c->first_ns = now;
 	}
-	own_by(&c->owner, task);
+	c->owner = *who;
 	return c;
 }
 
@@ -159,13 +159,13 @@ static __always_inline bool count(struct net_count *c, __u32 len, bool sent, __u
 	return true;
 }
 
-static __always_inline void tell_count(const struct net_count *c, struct task_struct *task)
+static __always_inline void tell_count(const struct net_count *c)
 {
 	struct net_bytes_event *ev = event_reserve(NET_BYTES, 0, sizeof(*ev));
 
 	if (!ev)
 		return;
-	put_thread(&ev->hdr, task);
+	put_thread(&ev->hdr, &c->owner);
 	put_count(ev, c);
 	event_submit(ev);
 }
@@ -174,8 +174,11 @@ static __always_inline int move_unix(struct sock *sk, __u32 len, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_boot_ns();
-	struct net_count *c = count_of(sk, task, now);
+	struct net_owner who;
+	struct net_count *c;
 
+	put_who(&who, task);
+	c = count_of(sk, &who, now);
 	if (!c)
 		return 0;
 	if (!c->sock.family)
@@ -185,7 +188,7 @@ static __always_inline int move_unix(struct sock *sk, __u32 len, bool sent)
 	if (!count(c, len, sent, now))
 		return 0;
 	put_unix_ends(&c->sock, sk);
-	tell_count(c, task);
+	tell_count(c);
 	return 0;
 }
 
@@ -234,7 +237,8 @@ static __always_inline int move_udp(struct sock *sk, __u32 len, bool sent)
 	bool connected, readable = false;
 
 	m.now = bpf_ktime_get_boot_ns();
-	c = count_of(sk, task, m.now);
+	put_who(&m.who, task);
+	c = count_of(sk, &m.who, m.now);
 	if (!c)
 		return 0;
 	m.sock = &c->sock;
@@ -245,14 +249,14 @@ static __always_inline int move_udp(struct sock *sk, __u32 len, bool sent)
 	}
 	if (is_dns(&c->sock) || (!connected && sent)) {
 		room = enter_room();
-		readable = room && cursor_begin(&room->cursor, sk, &c->many, len, &m.fd);
+		readable = room && find_bytes(&room->cursor, sk, &c->many, &m);
 		if (readable && sent && !connected)
 			put_name(&c->sock, room->cursor.name);
 	}
 	if (readable && is_dns(&c->sock))
 		move_dns(sk, room, c, &m);
 	else if (count(c, len, sent, m.now))
-		tell_count(c, task);
+		tell_count(c);
 	if (room)
 		room->busy = 0;
 	return 0;

@@ -115,9 +115,19 @@ static int attach_moves(struct net *n, bool wanted)
 	if (!wanted) {
 		detach_one(&skel->links.on_send);
 		detach_one(&skel->links.on_recv);
+		detach_one(&skel->links.on_uring_submit);
+		detach_one(&skel->links.on_uring_file);
+		detach_one(&skel->links.on_uring_wait);
 		return 0;
 	}
-	r = attach_one(skel->progs.on_send, &skel->links.on_send);
+	/* What a ring is asked for is known before it is done. */
+	r = attach_one(skel->progs.on_uring_submit, &skel->links.on_uring_submit);
+	if (r == 0)
+		r = attach_one(skel->progs.on_uring_file, &skel->links.on_uring_file);
+	if (r == 0)
+		r = attach_one(skel->progs.on_uring_wait, &skel->links.on_uring_wait);
+	if (r == 0)
+		r = attach_one(skel->progs.on_send, &skel->links.on_send);
 	return r < 0 ? r : attach_one(skel->progs.on_recv, &skel->links.on_recv);
 }
 
