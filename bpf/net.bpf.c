@@ -15,6 +15,10 @@
 #include "net_tcp.bpf.h"
 #include "net_udp.bpf.h"
 
+struct msghdr;
+struct page;
+typedef __u64 size_t;
+
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000
 
@@ -48,6 +52,76 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_recv, struct sock *sk, int ret, int flags)
 {
 	return moved(ctx, sk, ret, flags, false);
+}
+
+/* ---- before Linux 6.3, which has no such tracepoints: what these functions return ---- */
+
+static __always_inline int returned(void *ctx, struct socket *socket, int ret, __u32 flags,
+				    bool sent)
+{
+	struct sock *sk = socket->sk;
+
+	return sk ? moved(ctx, sk, ret, flags, sent) : 0;
+}
+
+SEC("fexit/inet_sendmsg")
+int BPF_PROG(on_inet_send, struct socket *socket, struct msghdr *msg, size_t size, int ret)
+{
+	return returned(ctx, socket, ret, 0, true);
+}
+
+SEC("fexit/inet6_sendmsg")
+int BPF_PROG(on_inet6_send, struct socket *socket, struct msghdr *msg, size_t size, int ret)
+{
+	return returned(ctx, socket, ret, 0, true);
+}
+
+SEC("fexit/inet_recvmsg")
+int BPF_PROG(on_inet_recv, struct socket *socket, struct msghdr *msg, size_t size, int flags,
+	     int ret)
+{
+	return returned(ctx, socket, ret, flags, false);
+}
+
+SEC("fexit/inet6_recvmsg")
+int BPF_PROG(on_inet6_recv, struct socket *socket, struct msghdr *msg, size_t size, int flags,
+	     int ret)
+{
+	return returned(ctx, socket, ret, flags, false);
+}
+
+/* sendfile() and splice(), until Linux 6.5. */
+SEC("fexit/inet_sendpage")
+int BPF_PROG(on_inet_sendpage, struct socket *socket, struct page *page, int offset, size_t size,
+	     int flags, long ret)
+{
+	return returned(ctx, socket, ret, 0, true);
+}
+
+SEC("fexit/unix_stream_sendmsg")
+int BPF_PROG(on_unix_send, struct socket *socket, struct msghdr *msg, size_t size, int ret)
+{
+	return returned(ctx, socket, ret, 0, true);
+}
+
+SEC("fexit/unix_stream_recvmsg")
+int BPF_PROG(on_unix_recv, struct socket *socket, struct msghdr *msg, size_t size, int flags,
+	     int ret)
+{
+	return returned(ctx, socket, ret, flags, false);
+}
+
+SEC("fexit/unix_dgram_sendmsg")
+int BPF_PROG(on_unix_send_dgram, struct socket *socket, struct msghdr *msg, size_t size, int ret)
+{
+	return returned(ctx, socket, ret, 0, true);
+}
+
+SEC("fexit/unix_dgram_recvmsg")
+int BPF_PROG(on_unix_recv_dgram, struct socket *socket, struct msghdr *msg, size_t size, int flags,
+	     int ret)
+{
+	return returned(ctx, socket, ret, flags, false);
 }
 
 char LICENSE[] SEC("license") = "GPL";

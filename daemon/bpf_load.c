@@ -16,6 +16,7 @@
 #include "log.h"
 
 #define SECTION "tp_btf/"
+#define AT_EXIT "fexit/"
 
 #define KEEP_UP_MS 20
 
@@ -80,6 +81,15 @@ int bpf_can_attach_to(const char *function)
 	return r;
 }
 
+/* Of a function that this kernel does not have. */
+static bool is_of_no_function(const struct bpf_program *prog)
+{
+	const char *section = bpf_program__section_name(prog);
+
+	return strncmp(section, AT_EXIT, strlen(AT_EXIT)) == 0 && kernel_btf() &&
+	       btf__find_by_name_kind(kernel_btf(), section + strlen(AT_EXIT), BTF_KIND_FUNC) < 0;
+}
+
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 {
 	struct bpf_program *prog;
@@ -91,6 +101,8 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 		size_t len = strlen(why);
 		int n;
 
+		if (is_of_no_function(prog))
+			bpf_program__set_autoload(prog, false);
 		if (strncmp(section, SECTION, strlen(SECTION)) != 0 || !bpf_program__autoload(prog))
 			continue;
 		n = bpf_tracepoint_args(name);

@@ -22,8 +22,8 @@ int bpf_tracepoint_args(const char *name);
 int bpf_can_attach_to(const char *function);
 
 /*
- * Leaves out every tp_btf program whose tracepoint does not exist. Appends the
- * names of those tracepoints to `why` (NUL-terminated, of `why_size` bytes).
+ * Leaves out every tp_btf program whose tracepoint does not exist, and every fexit
+ * program of a function that does not. Appends the names of those tracepoints to `why` (NUL-terminated, of `why_size` bytes).
  * -ENOTSUP: no BTF; `why` says so.
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);

@@ -5,7 +5,6 @@
  * BPF side: bpf/net.bpf.c. What it means is found out in net/net_conns.c, and written in
  * net/net_encode.c.
  */
-#include <asm/unistd.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "net.skel.h"
 #include "net/net_decode.h"
 #include "net/net_encode.h"
+#include "net_programs.h"
 #include "net_tls.h"
 #include "walks.h"
 
@@ -53,25 +53,6 @@ static void net_stop(void *state)
 	free(n);
 }
 
-static void set_calls(uint8_t of_nr[NET_MAX_NR])
-{
-	of_nr[__NR_read] = of_nr[__NR_write] = NET_CALL_BUFFER;
-	of_nr[__NR_recvfrom] = NET_CALL_BUFFER;
-	of_nr[__NR_sendto] = NET_CALL_SENDTO;
-	of_nr[__NR_readv] = of_nr[__NR_writev] = NET_CALL_VECTOR;
-	of_nr[__NR_preadv2] = of_nr[__NR_pwritev2] = NET_CALL_VECTOR;
-	of_nr[__NR_sendmsg] = of_nr[__NR_recvmsg] = NET_CALL_MESSAGE;
-	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
-}
-
-/* The verifier takes no program that looks at arguments which are not there. */
-static void set_arguments(struct net_bpf *skel)
-{
-	skel->rodata->reset_has_reason = bpf_tracepoint_args("tcp_send_reset") >= 3;
-	skel->rodata->drop_has_reason = bpf_tracepoint_args("kfree_skb") >= 3;
-	skel->rodata->drop_has_sock = bpf_tracepoint_args("kfree_skb") >= 4;
-}
-
 static int open_and_load(struct net *n, char why[WHY_LEN])
 {
 	int r;
@@ -79,11 +60,9 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 	n->skel = net_bpf__open();
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	set_arguments(n->skel);
-	r = bpf_load_trim(n->skel->obj, why, WHY_LEN);
+	r = net_programs_choose(n->skel, why);
 	if (r < 0)
 		return r;
-	set_calls((uint8_t *)n->skel->rodata->net_call_of_nr);
 	r = bpf_ring_resize(n->skel->obj, n->env.ring_bytes);
 	if (r == 0)
 		r = walks_prepare(&n->walks, &n->env, "net", n->skel->obj,
@@ -92,69 +71,11 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 	return r < 0 ? r : bpf_load_while(n->skel->skeleton, n->env.keep_up, n->env.keep_up_ctx);
 }
 
-static int attach_one(struct bpf_program *prog, struct bpf_link **link)
-{
-	if (*link || !bpf_program__autoload(prog))
-		return 0;
-	*link = bpf_program__attach(prog);
-	return *link ? 0 : -errno;
-}
-
-static void detach_one(struct bpf_link **link)
-{
-	bpf_link__destroy(*link);
-	*link = NULL;
-}
-
-/* What TCP does is followed always; what is moved, while somebody wants to know. */
-static int attach_moves(struct net *n, bool wanted)
-{
-	struct net_bpf *skel = n->skel;
-	int r;
-
-	if (!wanted) {
-		detach_one(&skel->links.on_send);
-		detach_one(&skel->links.on_recv);
-		detach_one(&skel->links.on_uring_submit);
-		detach_one(&skel->links.on_uring_file);
-		detach_one(&skel->links.on_uring_wait);
-		return 0;
-	}
-	/* What a ring is asked for is known before it is done. */
-	r = attach_one(skel->progs.on_uring_submit, &skel->links.on_uring_submit);
-	if (r == 0)
-		r = attach_one(skel->progs.on_uring_file, &skel->links.on_uring_file);
-	if (r == 0)
-		r = attach_one(skel->progs.on_uring_wait, &skel->links.on_uring_wait);
-	if (r == 0)
-		r = attach_one(skel->progs.on_send, &skel->links.on_send);
-	return r < 0 ? r : attach_one(skel->progs.on_recv, &skel->links.on_recv);
-}
-
 /* Without it, what was there before is known only when it moves. */
 static void attach_listing(struct net_bpf *skel)
 {
 	if (bpf_program__autoload(skel->progs.list_sockets))
 		skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
-}
-
-static int attach_tcp(struct net_bpf *skel)
-{
-	struct {
-		struct bpf_program *prog;
-		struct bpf_link **link;
-	} all[] = {
-		{ skel->progs.on_state, &skel->links.on_state },
-		{ skel->progs.on_retransmit, &skel->links.on_retransmit },
-		{ skel->progs.on_reset_sent, &skel->links.on_reset_sent },
-		{ skel->progs.on_reset_received, &skel->links.on_reset_received },
-		{ skel->progs.on_drop, &skel->links.on_drop },
-	};
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(all) / sizeof(all[0]); i++)
-		r = attach_one(all[i].prog, all[i].link);
-	return r;
 }
 
 static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -173,7 +94,7 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (r == 0)
 		r = bpf_ring_open(n->skel->obj, &n->ring);
 	if (r == 0)
-		r = attach_tcp(n->skel);
+		r = net_programs_attach_tcp(n->skel);
 	if (r == 0)
 		r = net_tls_new(&n->env, n->skel->obj, &n->tls);
 	if (r == 0)
@@ -243,7 +164,10 @@ static int set_level(struct net *n)
 	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
 		if (n->levels[i] > level)
 			level = n->levels[i];
-	return attach_moves(n, level > 1 + NET_HEALTH);
+	if (level > 1 + NET_HEALTH)
+		return net_programs_attach_moves(n->skel);
+	net_programs_detach_moves(n->skel);
+	return 0;
 }
 
 static int net_session_open(void *state, const struct trace_config *config, unsigned slot,

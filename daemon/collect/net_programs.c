@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* net_programs.c - which programs of bpf/net.bpf.c this kernel takes, and when they run. */
+#include "net_programs.h"
+
+#include <asm/unistd.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "bpf_load.h"
+#include "net.skel.h"
+#include "net_events.h"
+
+#define MAX_PROGRAMS 16
+
+struct program {
+	struct bpf_program *prog;
+	struct bpf_link **link;
+};
+
+#define PROGRAM(name)                               \
+	(struct program)                            \
+	{                                           \
+		skel->progs.name, &skel->links.name \
+	}
+
+static size_t tcp_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	size_t n = 0;
+
+	ret[n++] = PROGRAM(on_state);
+	ret[n++] = PROGRAM(on_retransmit);
+	ret[n++] = PROGRAM(on_reset_sent);
+	ret[n++] = PROGRAM(on_reset_received);
+	ret[n++] = PROGRAM(on_drop);
+	return n;
+}
+
+/* What a ring is asked for is known before it is done: these first. */
+static size_t uring_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	size_t n = 0;
+
+	ret[n++] = PROGRAM(on_uring_submit);
+	ret[n++] = PROGRAM(on_uring_file);
+	ret[n++] = PROGRAM(on_uring_wait);
+	return n;
+}
+
+static size_t tracepoint_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	size_t n = 0;
+
+	ret[n++] = PROGRAM(on_send);
+	ret[n++] = PROGRAM(on_recv);
+	return n;
+}
+
+static size_t function_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	size_t n = 0;
+
+	ret[n++] = PROGRAM(on_inet_send);
+	ret[n++] = PROGRAM(on_inet6_send);
+	ret[n++] = PROGRAM(on_inet_sendpage);
+	ret[n++] = PROGRAM(on_inet_recv);
+	ret[n++] = PROGRAM(on_inet6_recv);
+	ret[n++] = PROGRAM(on_unix_send);
+	ret[n++] = PROGRAM(on_unix_recv);
+	ret[n++] = PROGRAM(on_unix_send_dgram);
+	ret[n++] = PROGRAM(on_unix_recv_dgram);
+	return n;
+}
+
+typedef size_t programs_fn(struct net_bpf *skel, struct program ret[MAX_PROGRAMS]);
+
+static void leave_out(struct net_bpf *skel, programs_fn *which)
+{
+	struct program all[MAX_PROGRAMS];
+	size_t n = which(skel, all);
+
+	for (size_t i = 0; i < n; i++)
+		bpf_program__set_autoload(all[i].prog, false);
+}
+
+static int attach(struct net_bpf *skel, programs_fn *which)
+{
+	struct program all[MAX_PROGRAMS];
+	size_t n = which(skel, all);
+
+	for (size_t i = 0; i < n; i++) {
+		if (*all[i].link || !bpf_program__autoload(all[i].prog))
+			continue;
+		*all[i].link = bpf_program__attach(all[i].prog);
+		if (!*all[i].link)
+			return -errno;
+	}
+	return 0;
+}
+
+static void detach(struct net_bpf *skel, programs_fn *which)
+{
+	struct program all[MAX_PROGRAMS];
+	size_t n = which(skel, all);
+
+	for (size_t i = 0; i < n; i++) {
+		bpf_link__destroy(*all[i].link);
+		*all[i].link = NULL;
+	}
+}
+
+/* ---- what the kernel has ---- */
+
+static void set_calls(uint8_t of_nr[NET_MAX_NR])
+{
+	of_nr[__NR_read] = of_nr[__NR_write] = NET_CALL_BUFFER;
+	of_nr[__NR_recvfrom] = NET_CALL_BUFFER;
+	of_nr[__NR_sendto] = NET_CALL_SENDTO;
+	of_nr[__NR_readv] = of_nr[__NR_writev] = NET_CALL_VECTOR;
+	of_nr[__NR_preadv2] = of_nr[__NR_pwritev2] = NET_CALL_VECTOR;
+	of_nr[__NR_sendmsg] = of_nr[__NR_recvmsg] = NET_CALL_MESSAGE;
+	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
+}
+
+/* The verifier takes no program that looks at arguments which are not there. */
+static void set_arguments(struct net_bpf *skel)
+{
+	skel->rodata->reset_has_reason = bpf_tracepoint_args("tcp_send_reset") >= 3;
+	skel->rodata->drop_has_reason = bpf_tracepoint_args("kfree_skb") >= 3;
+	skel->rodata->drop_has_sock = bpf_tracepoint_args("kfree_skb") >= 4;
+}
+
+/* By tracepoints, else by functions. */
+static void choose_moves(struct net_bpf *skel, char why[WHY_LEN])
+{
+	bool tracepoints = bpf_tracepoint_args("sock_send_length") >= 0;
+	int loops = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_loop, NULL);
+	int functions = tracepoints ? -ENOENT : bpf_can_attach_to("inet_sendmsg");
+
+	if (loops != 1 || functions < 0)
+		leave_out(skel, function_programs);
+	if (loops != 1 || !tracepoints)
+		leave_out(skel, tracepoint_programs);
+	if (loops == 1 && (tracepoints || functions == 0))
+		return;
+	leave_out(skel, uring_programs);
+	snprintf(why, WHY_LEN, "connections alone, without what goes over them: %s",
+		 loops != 1 ? "needs Linux 5.17 (bpf_loop)"
+			    : "needs Linux 6.3 (tracepoint sock_send_length), or one with fentry");
+}
+
+int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN])
+{
+	set_calls((uint8_t *)skel->rodata->net_call_of_nr);
+	set_arguments(skel);
+	choose_moves(skel, why);
+	return bpf_load_trim(skel->obj, why, WHY_LEN);
+}
+
+int net_programs_attach_tcp(struct net_bpf *skel)
+{
+	return attach(skel, tcp_programs);
+}
+
+int net_programs_attach_moves(struct net_bpf *skel)
+{
+	int r = attach(skel, uring_programs);
+
+	if (r == 0)
+		r = attach(skel, tracepoint_programs);
+	return r < 0 ? r : attach(skel, function_programs);
+}
+
+void net_programs_detach_moves(struct net_bpf *skel)
+{
+	detach(skel, function_programs);
+	detach(skel, tracepoint_programs);
+	detach(skel, uring_programs);
+}

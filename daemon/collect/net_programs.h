@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net_programs.h - which programs of bpf/net.bpf.c this kernel takes, and when they run.
+ * A part of net.c.
+ */
+#ifndef COLLECT_NET_PROGRAMS_H
+#define COLLECT_NET_PROGRAMS_H
+
+#include <stdbool.h>
+
+#include "collector.h"
+
+struct net_bpf;
+
+/*
+ * Between the skeleton's open and load. `why` says what is left out, or nothing.
+ * -ENOTSUP: no BTF; `why` says so.
+ */
+int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN]);
+
+/* What TCP does. */
+int net_programs_attach_tcp(struct net_bpf *skel);
+
+/* What is moved; in every thread of the machine, so only while somebody wants to know. */
+int net_programs_attach_moves(struct net_bpf *skel);
+void net_programs_detach_moves(struct net_bpf *skel);
+
+#endif
