@@ -25,6 +25,7 @@ static void begin_tunnel(struct http1 *h, const struct exchange *from)
 	entry->e.request_off = h->switched[NET_REQUEST];
 	entry->e.response_off = h->switched[NET_RESPONSE];
 	entry->e.response_length = -1;
+	entry->e.request_tid = entry->e.response_tid = 0; /* no thread begins it */
 	entry->has_request = true;
 }
 
