@@ -254,6 +254,8 @@ enum http1_next http1_piece(struct http1 *h, enum net_direction dir, const struc
 	if (piece->off > half->at) {
 		take_unknown(h, dir, piece->off - half->at, piece);
 		half->at = piece->off;
+		if (half->state == HTTP1_IN_BODY && half->body.framing == HTTP1_UNTIL_TURN)
+			http1_lost(h, dir);
 	}
 	half->piece_off = piece->off;
 	half->last_ns = piece->time_ns;

@@ -5,7 +5,8 @@
  *
  * Where a head was not copied, or a chunk's, nobody knows where its message ends: then it
  * lasts until the other side goes on (the turn), the next head that can be recognised, or
- * the end of the connection, and is EXCHANGE_LOST.
+ * the end of the connection, and is EXCHANGE_LOST or EXCHANGE_FRAMES. Of chunks that were
+ * not copied the last five bytes of the last piece are enough, "0\r\n\r\n".
  *
  * What may look odd in an exchange and is right: a response that was complete before its
  * request; a request or response that was handed over unfinished has no end (0). After a

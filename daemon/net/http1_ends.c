@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "clock.h"
 #include "http1_impl.h"
 
 /* What goes on after the response at hand, as an exchange of its own. */
@@ -24,6 +25,7 @@ static void begin_tunnel(struct http1 *h, const struct exchange *from)
 	entry->e.request_off = h->switched[NET_REQUEST];
 	entry->e.response_off = h->switched[NET_RESPONSE];
 	entry->e.response_length = -1;
+	entry->e.request_tid = entry->e.response_tid = 0; /* no thread begins it */
 	entry->has_request = true;
 }
 
@@ -70,16 +72,37 @@ static void take_unfinished(struct http1 *h, enum net_direction dir)
 	half->state = HTTP1_SEEKING;
 }
 
+/* Where a message ends whose end nobody knows; if nothing has come for so long, it was there. */
+#define QUIET_NS NS_PER_SEC
+
+static bool is_endless(const struct http1_half *half)
+{
+	return half->state == HTTP1_IN_BODY && half->body.framing == HTTP1_UNTIL_TURN;
+}
+
+static bool is_quiet(const struct http1_half *half, uint64_t now_ns)
+{
+	return now_ns > half->last_ns && now_ns - half->last_ns > QUIET_NS;
+}
+
+/* It may have had the answers in it to all that was asked. */
+static uint32_t flag_of_unanswered(const struct http1 *h, uint32_t flag)
+{
+	bool is_known = !is_endless(&h->half[NET_RESPONSE]);
+
+	return is_known || flag != EXCHANGE_CLOSED ? flag : EXCHANGE_LOST;
+}
+
 void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns)
 {
 	struct http1_half *half = &h->half[dir];
-	bool is_framed =
-		half->body.framing == HTTP1_UNTIL_TURN || half->body.framing == HTTP1_UNTIL_CLOSE;
+	bool is_framed = half->state == HTTP1_IN_BODY && half->body.framing == HTTP1_UNTIL_CLOSE;
+	uint32_t flag = flag_of_unanswered(h, EXCHANGE_CLOSED);
 
 	(void)time_ns; /* the last byte has its own */
 	if (h->is_switched)
 		return;
-	if (half->state == HTTP1_IN_BODY && is_framed)
+	if (is_endless(half) || is_framed)
 		http1_end_message(h, dir);
 	if (dir == NET_REQUEST)
 		return;
@@ -88,7 +111,7 @@ void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns)
 		next = entry->next;
 		/* Else its request is still under way. */
 		if (!entry->response_over)
-			http1_hand_over(h, entry, EXCHANGE_CLOSED);
+			http1_hand_over(h, entry, flag);
 		else if (!entry->has_request)
 			http1_hand_over(h, entry, 0);
 	}
@@ -117,9 +140,8 @@ void http1_end(struct http1 *h, uint64_t time_ns, uint32_t flag)
 		end_tunnel(h, time_ns, flag);
 		return;
 	}
-	/* What has no known end has as good a one as any. */
-	if (flag == EXCHANGE_CLOSED && response->state == HTTP1_IN_BODY &&
-	    response->body.framing == HTTP1_UNTIL_TURN)
+	flag = flag_of_unanswered(h, flag);
+	if (is_endless(response) && (flag != EXCHANGE_INCOMPLETE || is_quiet(response, time_ns)))
 		http1_end_message(h, NET_RESPONSE);
 	take_unfinished(h, NET_REQUEST);
 	take_unfinished(h, NET_RESPONSE);

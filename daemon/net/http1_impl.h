@@ -55,6 +55,8 @@ bool http1_begin_unseen(struct http1 *h, enum net_direction dir, const struct ne
 void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t len);
 void http1_head_lost(struct http1 *h, enum net_direction dir);
 void http1_head_dropped(struct http1 *h, enum net_direction dir);
+/* Of the message under way something is missing. */
+void http1_lost(struct http1 *h, enum net_direction dir);
 /* What is there of a head goes into its exchange. */
 void http1_take_cut_head(struct http1 *h, enum net_direction dir);
 void http1_begin_body(struct http1 *h, enum net_direction dir, enum http1_framing framing,

@@ -50,19 +50,29 @@ void http1_end_message(struct http1 *h, enum net_direction dir)
 		http1_hand_over(h, entry, 0);
 }
 
+void http1_lost(struct http1 *h, enum net_direction dir)
+{
+	struct http1_entry *entry = h->half[dir].entry;
+
+	if (entry && dir == NET_REQUEST)
+		entry->e.flags |= EXCHANGE_LOST;
+	else if (entry)
+		entry->response_lost = true;
+}
+
 void http1_body_taken(struct http1 *h, enum net_direction dir, uint64_t n)
 {
 	struct http1_half *half = &h->half[dir];
 	struct http1_entry *entry = half->entry;
 
-	if (entry && dir == NET_REQUEST) {
+	if (entry && dir == NET_REQUEST)
 		entry->e.request_bytes += n;
-		if (half->body.framing == HTTP1_UNTIL_TURN)
-			entry->e.flags |= EXCHANGE_LOST;
-	} else if (entry) {
+	else if (entry)
 		entry->e.response_bytes += n;
-		entry->response_lost |= half->body.framing == HTTP1_UNTIL_TURN;
-	}
+	if (half->body.framing == HTTP1_UNTIL_TURN && !half->body.was_chunked)
+		http1_lost(h, dir);
+	else if (entry && half->body.framing == HTTP1_UNTIL_TURN)
+		entry->e.flags |= EXCHANGE_FRAMES;
 	if (half->body.is_over)
 		http1_end_message(h, dir);
 }

@@ -100,8 +100,10 @@ static void copy_text(const struct http1_text *t, char *ret, size_t room)
 
 static void copy_version(struct exchange *e, const struct http1_head *head)
 {
+	const char version[] = { '1', '.', (char)('0' + head->minor), '\0' };
+
 	if (head->minor >= 0)
-		snprintf(e->version, sizeof(e->version), "1.%d", head->minor % 10);
+		memcpy(e->version, version, sizeof(version));
 }
 
 /* "http" of "http://host/path"; 0: it is no absolute URL. */

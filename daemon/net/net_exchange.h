@@ -33,8 +33,8 @@ enum exchange_protocol {
 /* exchange.flags */
 #define EXCHANGE_INCOMPLETE  0x001 /* it was not over when it was handed over */
 #define EXCHANGE_JOINED_LATE 0x002 /* names are unknown: their tables began before us (HPACK) */
-/* Parts of its heads, or chunks', were not seen: fields may be missing, its end is where the
- * connection went on, and a body's size has the chunks' frames in it. */
+/* Parts of its heads were not seen: fields may be missing, its end is where the connection went on.
+ */
 #define EXCHANGE_LOST	     0x004
 #define EXCHANGE_RESET	     0x008 /* the stream was reset (RST_STREAM): `error` */
 #define EXCHANGE_CLOSED	     0x010 /* the connection ended before it did */
@@ -43,6 +43,9 @@ enum exchange_protocol {
 #define EXCHANGE_PIPELINED   0x080 /* the one before it had not been answered when it was sent */
 #define EXCHANGE_CONTINUED   0x100 /* 100 Continue came first */
 #define EXCHANGE_GRPC	     0x200
+/* Chunks' heads were not seen: a body's size has them in it, its end is where the connection went
+ * on. */
+#define EXCHANGE_FRAMES 0x400
 
 /* Times are of the calls that moved the first and last byte; 0: not seen. CLOCK_BOOTTIME. */
 struct exchange {

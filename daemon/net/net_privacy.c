@@ -9,31 +9,34 @@
 
 #define HIDDEN "\xe2\x80\xa6" /* U+2026: it stands for what is not told */
 
+#define HEADER(name, header)                   \
+	{                                      \
+		name, sizeof(name) - 1, header \
+	}
+
 static const struct {
 	const char *name;
+	size_t len;
 	enum net_header header;
 } headers[] = {
-	{ "age", NET_HEADER_AGE },
-	{ "host", NET_HEADER_HOST },
-	{ "expect", NET_HEADER_EXPECT },
-	{ "upgrade", NET_HEADER_UPGRADE },
-	{ "x-cache", NET_HEADER_X_CACHE },
-	{ "connection", NET_HEADER_CONNECTION },
-	{ "grpc-status", NET_HEADER_GRPC_STATUS },
-	{ "content-type", NET_HEADER_CONTENT_TYPE },
-	{ "content-length", NET_HEADER_CONTENT_LENGTH },
-	{ "transfer-encoding", NET_HEADER_TRANSFER_ENCODING },
+	HEADER("age", NET_HEADER_AGE),
+	HEADER("host", NET_HEADER_HOST),
+	HEADER("expect", NET_HEADER_EXPECT),
+	HEADER("upgrade", NET_HEADER_UPGRADE),
+	HEADER("x-cache", NET_HEADER_X_CACHE),
+	HEADER("connection", NET_HEADER_CONNECTION),
+	HEADER("grpc-status", NET_HEADER_GRPC_STATUS),
+	HEADER("content-type", NET_HEADER_CONTENT_TYPE),
+	HEADER("content-length", NET_HEADER_CONTENT_LENGTH),
+	HEADER("transfer-encoding", NET_HEADER_TRANSFER_ENCODING),
 };
 
 enum net_header net_header_of(const uint8_t *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-		const char *known = headers[i].name;
-
-		if (len > 0 && (name[0] | 0x20) == known[0] && strlen(known) == len &&
-		    strncasecmp((const char *)name, known, len) == 0)
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		if (headers[i].len == len && (name[0] | 0x20) == headers[i].name[0] &&
+		    strncasecmp((const char *)name, headers[i].name, len) == 0)
 			return headers[i].header;
-	}
 	return NET_HEADER_OTHER;
 }
 

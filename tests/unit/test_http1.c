@@ -385,6 +385,9 @@ START_TEST(a_websocket_lasts_until_the_end)
 	ck_assert_uint_eq(e->flags, 0);
 	ck_assert_str_eq(e->upgrade, "WebSocket");
 	ck_assert_str_eq(e->path, "/chat");
+	ck_assert_uint_eq(e->request_tgid, 10);
+	ck_assert_uint_eq(e->request_tid, 0);
+	ck_assert_uint_eq(e->response_tid, 0);
 	ck_assert_uint_eq(e->request_bytes, 18);
 	ck_assert_uint_eq(e->response_bytes, 10);
 	ck_assert_uint_eq(e->request_ns, 2);
