@@ -62,15 +62,20 @@ static bool is_possible(const struct http2_frame *f)
 	return s->exact ? f->len == s->len : f->len >= s->len;
 }
 
-/* And is it like what is sent? */
+/*
+ * And is it like what is sent? Zeros are not: there are many in the code of a header
+ * field's value "0000", and behind it a real head.
+ */
 static bool is_likely(const uint8_t *p)
 {
 	struct http2_frame f = frame_of(p);
 
-	return f.type < N_HTTP2_TYPES && is_possible(&f) && (p[5] & 0x80) == 0 &&
-	       (f.flags & ~shapes[f.type].flags) == 0 &&
-	       f.len <= (f.type == HTTP2_DATA ? MAX_SOUGHT_DATA : MAX_SOUGHT) &&
-	       (f.type != HTTP2_HEADERS || f.len > 0);
+	if (f.type >= N_HTTP2_TYPES || !is_possible(&f) || p[5] & 0x80 ||
+	    f.flags & ~shapes[f.type].flags)
+		return false;
+	if (f.type == HTTP2_DATA)
+		return f.len <= MAX_SOUGHT_DATA && (f.len > 0 || f.flags & HTTP2_END_STREAM);
+	return f.len <= MAX_SOUGHT && (f.type != HTTP2_HEADERS || f.len > 0);
 }
 
 /* Heads where the one before says, as far as they can be seen. */
