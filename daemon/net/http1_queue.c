@@ -98,9 +98,10 @@ static void copy_text(const struct http1_text *t, char *ret, size_t room)
 	ret[n] = '\0';
 }
 
+/* That of the request, if it was seen: a server answers in its own. */
 static void copy_version(struct exchange *e, const struct http1_head *head)
 {
-	if (head->minor >= 0)
+	if (head->minor >= 0 && !e->version[0])
 		snprintf(e->version, sizeof(e->version), "1.%d", head->minor % 10);
 }
 
