@@ -98,11 +98,12 @@ static void copy_text(const struct http1_text *t, char *ret, size_t room)
 	ret[n] = '\0';
 }
 
+/* That of the request, if it was seen: a server answers in its own. */
 static void copy_version(struct exchange *e, const struct http1_head *head)
 {
 	const char version[] = { '1', '.', (char)('0' + head->minor), '\0' };
 
-	if (head->minor >= 0)
+	if (head->minor >= 0 && !e->version[0])
 		memcpy(e->version, version, sizeof(version));
 }
 
