@@ -41,7 +41,9 @@ struct net_room {
 	struct net_cursor cursor;
 	__u32 have, want;	/* gather() */
 	__u32 head_pos, head_n; /* of what HTTP/1's heads are looked for in */
-	__u32 head_begin, is_tls;
+	__u32 skip;		/* of what was walked already */
+	__u32 fresh;		/* the bytes at the cursor are there already, up to `have` */
+	__u32 is_tls;
 	struct net_run runs[NET_MAX_RUNS];
 	__u8 bytes[NET_MAX_PAYLOAD + NET_SLACK];
 	struct net_io_event ev;
@@ -63,7 +65,7 @@ static __always_inline struct net_room *enter_room(void)
 
 	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
 		return 0;
-	room->n_bytes = room->n_runs = room->cut = 0;
+	room->n_bytes = room->n_runs = room->cut = room->fresh = 0;
 	return room;
 }
 
@@ -251,15 +253,18 @@ static long gather_step(__u32 i, struct in_room *in)
 
 #define GATHER_PIECES 64
 
-/* The next `want` bytes, to the beginning of the room's. Returns how many could be had. */
+/*
+ * The next `want` bytes, behind those that are to be transferred. Returns where those
+ * that could be had end.
+ */
 __noinline int gather(struct net_room *room, __u32 want)
 {
 	struct in_room in = { .room = room };
 
 	if (!room)
 		return 0;
-	room->have = 0;
-	room->want = want;
+	room->have = room->n_bytes;
+	room->want = want += room->n_bytes;
 	bpf_loop(GATHER_PIECES, gather_step, &in, 0);
 	if (room->have < want && room->cursor.pos < room->cursor.total)
 		room->cut = 1;

@@ -28,6 +28,99 @@ enum frame_mode {
 	FRAME_LOST, /* where the next one begins is not known */
 };
 
+/* ---- is it one? ---- */
+
+/* HTTP/2: which flags a frame may have, by its type. */
+static __always_inline __u8 http2_flags(__u8 type)
+{
+	switch (type) {
+	case 0: /* DATA */
+		return 0x09;
+	case 1: /* HEADERS */
+		return 0x2d;
+	case 4: /* SETTINGS */
+	case 6: /* PING */
+		return 0x01;
+	case 5: /* PUSH_PROMISE */
+		return 0x0c;
+	case 9: /* CONTINUATION */
+		return 0x04;
+	}
+	return 0;
+}
+
+static __always_inline bool http2_is_credible(const __u8 *h, __u32 len, __u32 stream)
+{
+	__u8 type = h[3];
+
+	if (type > 9 || h[4] & ~http2_flags(type) || h[5] & 0x80 || len > 1 << 17)
+		return false;
+	switch (type) {
+	case 2: /* PRIORITY */
+		return stream && len == 5;
+	case 3: /* RST_STREAM */
+		return stream && len == 4;
+	case 4: /* SETTINGS */
+		return !stream && len % 6 == 0;
+	case 6: /* PING */
+		return !stream && len == 8;
+	case 7: /* GOAWAY */
+		return !stream && len >= 8;
+	case 8: /* WINDOW_UPDATE */
+		return len == 4;
+	}
+	return stream;
+}
+
+/*
+ * Do the room's bytes up to `n`, the first of `total`, begin with frames of HTTP/2? They
+ * do if one ends where all does, or two are credible.
+ */
+static __noinline bool http2_are_frames(struct net_room *room, __u32 n, __u32 total)
+{
+	__u32 at = 0, len, stream;
+	const __u8 *h;
+
+	for (int i = 0; i < 3; i++) {
+		if (n < HTTP2_HEAD || at > n - HTTP2_HEAD || at > 128)
+			return i >= 2;
+		asm volatile("%0 &= 0xff" : "+r"(at));
+		h = room->bytes + at;
+		len = h[0] << 16 | h[1] << 8 | h[2];
+		stream = h[5] << 24 | h[6] << 16 | h[7] << 8 | h[8];
+		if (!http2_is_credible(h, len, stream))
+			return false;
+		at += HTTP2_HEAD + len;
+		if (at == total)
+			return true;
+	}
+	return true;
+}
+
+static __always_inline bool tls_is_record(const __u8 *h, __u32 n)
+{
+	return n >= TLS_HEAD && h[0] >= TLS_CHANGE_CIPHER && h[0] <= TLS_APPLICATION && h[1] == 3 &&
+	       h[2] <= 4 && (h[3] << 8 | h[4]) <= TLS_MAX_RECORD;
+}
+
+#define LOOK_AHEAD 96
+
+/* Where frames are begins is lost: is it here? A call's first byte often is such a place. */
+static __always_inline void find_frame(struct net_room *room, struct net_way *way)
+{
+	struct net_cursor begin = room->cursor;
+	__u32 n = gather(room, LOOK_AHEAD);
+
+	room->cursor = begin;
+	room->cut = 0;
+	if (room->is_tls ? !tls_is_record(room->bytes, n) : !http2_are_frames(room, n, begin.total))
+		return;
+	way->mode = FRAME_HEAD;
+	way->n_head = 0;
+}
+
+/* ---- its frames ---- */
+
 /* The head is whole: what of the frame? */
 static __always_inline void look_at_head(struct in_room *f)
 {
@@ -120,6 +213,8 @@ __noinline int frames_walk(struct net_room *room, struct net_way *way, __u32 is_
 	if (!room || !way)
 		return 0;
 	room->is_tls = is_tls;
+	if (way->mode == FRAME_LOST)
+		find_frame(room, way);
 	bpf_loop(MAX_FRAME_STEPS, frame_step, &f, 0);
 	if (room->cursor.pos < room->cursor.total) {
 		room->cut = 1;

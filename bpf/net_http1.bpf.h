@@ -2,10 +2,11 @@
 /*
  * net_http1.bpf.h - which bytes of HTTP/1 are heads. A part of net.bpf.c.
  *
- * Heads are copied to their end and no further; for that the lines are walked, eight
- * bytes at a time, and of the fields those are read that say how long the body is. It
- * is not the parser: what is not understood here is not copied, until the conversation
- * turns and something begins that looks like a head.
+ * Heads are copied to their end and no further, and of chunked bodies the lines between
+ * the chunks; for that the lines of a head are walked, eight bytes at a time, and of the
+ * fields those are read that say how long the body is. It is not the parser: what is not
+ * understood here is not copied, until the conversation turns and something begins that
+ * looks like a head.
  */
 #ifndef NET_HTTP1_BPF_H
 #define NET_HTTP1_BPF_H
@@ -15,10 +16,13 @@
 #define HTTP1_MAX_HEAD 2048
 
 enum http1_mode {
-	HTTP1_START, /* of a message */
-	HTTP1_HEAD,  /* in one whose end is still to come */
-	HTTP1_BODY,  /* `left` bytes of it */
-	HTTP1_REST,  /* of unknown length: until the conversation turns */
+	HTTP1_START,   /* of a message */
+	HTTP1_HEAD,    /* in one whose end is still to come */
+	HTTP1_BODY,    /* `left` bytes of it */
+	HTTP1_CHUNK,   /* in the line before a chunk; `left` is its length so far */
+	HTTP1_DATA,    /* `left` bytes of a chunk, and of the end of line behind it */
+	HTTP1_TRAILER, /* behind the last chunk, until an empty line */
+	HTTP1_REST,    /* of unknown length: until the conversation turns */
 };
 
 /* net_way.http1 */
@@ -27,6 +31,7 @@ enum http1_mode {
 #define HTTP1_IS_CHUNKED 0x04
 #define HTTP1_NO_BODY	 0x08 /* 1xx, 204, 304 */
 #define HTTP1_BODY_COMES 0x10 /* none of the body has come */
+#define HTTP1_EXTENSION	 0x20 /* the length of the chunk is complete */
 
 #define WORD(a, b, c, d, e, f, g, h)                                                             \
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | \
@@ -55,6 +60,12 @@ static __always_inline bool is_method(__u64 w)
 static __always_inline bool is_response(__u64 w)
 {
 	return (w & ~0ull >> 8) == WORD('H', 'T', 'T', 'P', '/', '1', '.', 0);
+}
+
+/* Of a word the first `n` bytes. */
+static __always_inline __u64 first_of(__u64 w, __u32 n)
+{
+	return n >= 8 ? w : w & ((1ull << 8 * n) - 1);
 }
 
 /* How far behind the first newline of a word; 0: it has none. */
@@ -112,159 +123,245 @@ static __always_inline void look_at_field(struct in_room *h)
 	}
 }
 
-/* The head's bytes from `begin` to `pos`, behind those of the one before. */
-static __always_inline void keep_head(struct in_room *h)
+/* The head is over; what comes now? */
+static __always_inline void end_head(struct net_way *way)
 {
-	__u32 len = h->room->head_pos - h->room->head_begin, from = h->room->head_begin,
-	      to = h->room->n_bytes;
+	__u8 flags = way->http1;
 
-	if (!len || !run_add(h->room, h->room->head_begin, len))
-		return;
-	h->room->n_bytes += len;
-	if (from == to)
-		return;
-	asm volatile("%0 &= 0xfff" : "+r"(from));
-	asm volatile("%0 &= 0x7ff" : "+r"(to));
-	asm volatile("%0 &= 0x7ff" : "+r"(len));
-	if (from + len <= NET_MAX_PAYLOAD && to + len <= NET_MAX_PAYLOAD)
-		bpf_probe_read_kernel(h->room->bytes + to, len, h->room->bytes + from);
-}
-
-static __always_inline void end_head(struct in_room *h)
-{
-	__u8 flags = h->way->http1;
-
-	keep_head(h);
-	h->way->taken = 0;
-	if (flags & HTTP1_NO_BODY)
-		h->way->mode = HTTP1_START;
-	else if (flags & HTTP1_IS_CHUNKED)
-		h->way->mode = HTTP1_REST;
-	else if (flags & HTTP1_HAS_LENGTH)
-		h->way->mode = h->way->left ? HTTP1_BODY : HTTP1_START;
-	else
-		h->way->mode = flags & HTTP1_IS_REQUEST ? HTTP1_START : HTTP1_REST;
+	way->taken = 0;
+	way->http1 |= HTTP1_BODY_COMES;
+	if (flags & HTTP1_NO_BODY) {
+		way->mode = HTTP1_START;
+	} else if (flags & HTTP1_IS_CHUNKED) {
+		way->left = 0;
+		way->http1 &= ~HTTP1_EXTENSION;
+		way->mode = HTTP1_CHUNK;
+	} else if (flags & HTTP1_HAS_LENGTH) {
+		way->mode = way->left ? HTTP1_BODY : HTTP1_START;
+	} else {
+		way->mode = flags & HTTP1_IS_REQUEST ? HTTP1_START : HTTP1_REST;
+	}
 }
 
 /* False: no message begins here. */
 static __always_inline bool begin_head(struct in_room *h)
 {
-	__u64 w = word_at(h->room, h->room->head_pos), status;
+	__u32 pos = h->room->head_pos, rest = h->room->head_n - pos, n = rest < 8 ? rest : 8;
+	__u64 w = first_of(word_at(h->room, pos), n), status;
 
 	h->way->http1 = 0;
-	if (h->room->head_n - h->room->head_pos < 8)
-		return false;
 	if (is_method(w)) {
 		h->way->http1 = HTTP1_IS_REQUEST;
 	} else if (is_response(w)) {
-		status = word_at(h->room, h->room->head_pos + 9) & 0xffffff;
-		if ((__u8)status == '1' || status == WORD('2', '0', '4', 0, 0, 0, 0, 0) ||
-		    status == WORD('3', '0', '4', 0, 0, 0, 0, 0))
+		status = word_at(h->room, pos + 9) & 0xffffff;
+		if (rest >= 12 &&
+		    ((__u8)status == '1' || status == WORD('2', '0', '4', 0, 0, 0, 0, 0) ||
+		     status == WORD('3', '0', '4', 0, 0, 0, 0, 0)))
 			h->way->http1 = HTTP1_NO_BODY;
 	} else {
 		return false;
 	}
 	h->way->mode = HTTP1_HEAD;
-	h->way->line = 8;
+	h->way->line = n;
 	h->way->left = 0;
-	h->room->head_begin = h->room->head_pos;
-	h->room->head_pos += 8;
+	h->room->head_pos += n;
 	return true;
 }
 
-/* Up to the end of a line, or eight bytes on. */
-static __always_inline void walk_head(struct in_room *h)
+/* Up to the end of a line, or eight bytes on. 1: the head or the trailer is over. */
+static long http1_line(__u32 i, struct in_room *h)
 {
-	__u32 k = behind_newline(word_at(h->room, h->room->head_pos)), line = h->way->line;
+	struct net_room *room = h->room;
+	__u32 k, line = h->way->line, pos = room->head_pos, rest = room->head_n - pos;
 	bool empty;
 
-	if (!k || h->room->head_pos + k > h->room->head_n) {
-		k = h->room->head_n - h->room->head_pos < 8 ? h->room->head_n - h->room->head_pos
-							    : 8;
-		h->room->head_pos += k;
+	if (pos >= room->head_n)
+		return 1;
+	k = behind_newline(word_at(room, pos));
+	if (!k || k > rest) {
+		k = rest < 8 ? rest : 8;
+		room->head_pos += k;
 		h->way->line = line + k < 255 ? line + k : 255;
-		return;
+		return 0;
 	}
 	line += k - 1;
-	empty = line == 0 ||
-		(line == 1 &&
-		 (k == 1 || (__u8)word_at(h->room, h->room->head_pos + k - 2) == '\r'));
-	h->room->head_pos += k;
+	empty = line == 0 || (line == 1 && (k == 1 || (__u8)word_at(room, pos + k - 2) == '\r'));
+	room->head_pos += k;
 	h->way->line = 0;
-	if (empty)
-		end_head(h);
-	else
-		look_at_field(h);
-}
-
-static long http1_step(__u32 i, struct in_room *h)
-{
-	__u32 rest = h->room->head_n - h->room->head_pos;
-
-	if (h->room->head_pos >= h->room->head_n)
-		return 1;
-	switch (h->way->mode) {
-	case HTTP1_START:
-		if (!begin_head(h))
-			h->way->mode = HTTP1_REST;
+	if (!empty) {
+		if (h->way->mode == HTTP1_HEAD)
+			look_at_field(h);
 		return 0;
-	case HTTP1_HEAD:
-		walk_head(h);
-		return 0;
-	case HTTP1_BODY:
-		/* The answer to HEAD has a length and no body: what comes next is a head. */
-		if (rest >= 8 && is_response(word_at(h->room, h->room->head_pos))) {
-			h->way->mode = HTTP1_START;
-			return 0;
-		}
-		if (h->way->left <= rest) {
-			h->room->head_pos += h->way->left;
-			h->way->mode = HTTP1_START;
-			return 0;
-		}
-		h->way->left -= rest;
-		h->way->http1 &= ~HTTP1_BODY_COMES;
-		h->room->head_pos = h->room->head_n;
-		return 1;
 	}
-	h->room->head_pos = h->room->head_n;
+	if (h->way->mode == HTTP1_HEAD)
+		end_head(h->way);
+	else
+		h->way->mode = HTTP1_START;
 	return 1;
 }
 
-/* Bytes have gone by unseen, or too many have. */
-static __always_inline void http1_pass(struct net_way *way, __u32 n)
+static __always_inline __s32 hex_value(__u8 c)
 {
-	way->http1 &= ~HTTP1_BODY_COMES;
-	if (way->mode == HTTP1_BODY && way->left >= n) {
-		way->left -= n;
-		if (!way->left)
-			way->mode = HTTP1_START;
-	} else {
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One character of the line before a chunk. 1: that is over, or is none. */
+static long http1_chunk(__u32 i, struct in_room *h)
+{
+	struct net_room *room = h->room;
+	struct net_way *way = h->way;
+	__u8 c;
+
+	if (room->head_pos >= room->head_n)
+		return 1;
+	c = word_at(room, room->head_pos);
+	room->head_pos++;
+	if (c == '\n') {
+		way->taken = 0;
+		way->line = 0;
+		way->http1 &= ~HTTP1_EXTENSION;
+		way->mode = way->left ? HTTP1_DATA : HTTP1_TRAILER;
+		if (way->left)
+			way->left += 2;
+		return 1;
+	}
+	if (hex_value(c) >= 0 && !(way->http1 & HTTP1_EXTENSION) && way->left < 1ull << 40)
+		way->left = way->left << 4 | hex_value(c);
+	else
+		way->http1 |= HTTP1_EXTENSION;
+	return 0;
+}
+
+/* The bytes are where they shall be; those that were walked are kept. */
+static __always_inline void keep_walked(struct net_room *room, struct net_way *way)
+{
+	__u32 len = room->head_pos - room->n_bytes;
+
+	/* What follows is found from the call's beginning again. */
+	room->skip = len;
+	if (!len || !run_add(room, room->cursor.pos, len))
+		return;
+	room->n_bytes += len;
+	if (way->mode == HTTP1_HEAD || way->mode == HTTP1_CHUNK || way->mode == HTTP1_TRAILER)
+		way->taken += len;
+	if (way->taken >= HTTP1_MAX_HEAD) {
+		room->cut = 1;
+		way->taken = 0;
 		way->mode = HTTP1_REST;
 	}
 }
 
-/*
- * All of it is body, or would be: the answer to HEAD has a length and no body, so what
- * comes next may be a head.
- */
-static __always_inline bool is_body(struct net_room *room, struct net_way *way)
-{
-	struct net_cursor begin = room->cursor;
-	__u32 n;
+#define CHUNK_LINE 32
 
-	if (way->mode != HTTP1_BODY || way->left < begin.total)
-		return false;
-	n = gather(room, 8);
-	if (n == 8 && is_response(word_at(room, 0))) {
-		room->cursor = begin;
-		room->cut = 0;
-		way->mode = HTTP1_START;
-		return false;
+/* A head, or what is here of it. */
+static __always_inline void walk_lines(struct in_room *h)
+{
+	struct net_room *room = h->room;
+	struct net_cursor begin = room->cursor;
+	__u32 want = h->way->mode == HTTP1_CHUNK ? CHUNK_LINE : HTTP1_MAX_HEAD - h->way->taken;
+	__u8 was = h->way->mode;
+
+	if (room->n_bytes >= NET_MAX_PAYLOAD) {
+		room->cut = 1;
+		h->way->mode = HTTP1_REST;
+		return;
 	}
-	http1_pass(way, begin.total);
-	room->cut = 0;
-	return true;
+	if (want > NET_MAX_PAYLOAD - room->n_bytes)
+		want = NET_MAX_PAYLOAD - room->n_bytes;
+	room->head_n = room->fresh ? room->have : gather(room, want);
+	room->fresh = 0;
+	room->cursor = begin;
+	room->head_pos = room->n_bytes;
+	if (room->head_n <= room->head_pos || (was == HTTP1_START && !begin_head(h))) {
+		h->way->mode = HTTP1_REST;
+		return;
+	}
+	if (was == HTTP1_CHUNK)
+		bpf_loop(CHUNK_LINE, http1_chunk, h, 0);
+	else
+		bpf_loop(HTTP1_MAX_HEAD, http1_line, h, 0);
+	keep_walked(room, h->way);
+}
+
+/* The answer to HEAD has a length and no body: what comes next is a head. */
+static __always_inline bool has_no_body(struct in_room *h)
+{
+	struct net_cursor begin = h->room->cursor;
+	__u32 have;
+
+	h->way->http1 &= ~HTTP1_BODY_COMES;
+	have = gather(h->room, 8);
+	h->room->cursor = begin;
+	return have == h->room->n_bytes + 8 && is_response(word_at(h->room, h->room->n_bytes));
+}
+
+/* Of `n` bytes that are none of the heads: what comes behind them? */
+static __always_inline void http1_skip(struct net_way *way, __u64 n)
+{
+	way->left -= n;
+	if (way->left)
+		return;
+	way->mode = way->mode == HTTP1_BODY ? HTTP1_START : HTTP1_CHUNK;
+}
+
+static long http1_step(__u32 i, struct in_room *h)
+{
+	struct net_room *room = h->room;
+	struct net_cursor *c = &room->cursor;
+	__u64 n;
+
+	if (!cursor_piece(c))
+		return 1;
+	if (room->skip) {
+		n = room->skip < c->left ? room->skip : c->left;
+		room->skip -= n;
+		cursor_skip(c, n);
+		return 0;
+	}
+	switch (h->way->mode) {
+	case HTTP1_REST:
+		return 1;
+	case HTTP1_BODY:
+		if (h->way->http1 & HTTP1_BODY_COMES && has_no_body(h)) {
+			h->way->mode = HTTP1_START;
+			return 0;
+		}
+		/* fall through */
+	case HTTP1_DATA:
+		n = h->way->left < c->left ? h->way->left : c->left;
+		cursor_skip(c, n);
+		http1_skip(h->way, n);
+		return 0;
+	}
+	walk_lines(h);
+	return 0;
+}
+
+/* Bytes have gone by unseen. */
+static __always_inline void http1_pass(struct net_way *way, __u32 n)
+{
+	way->http1 &= ~HTTP1_BODY_COMES;
+	if ((way->mode == HTTP1_BODY || way->mode == HTTP1_DATA) && way->left >= n)
+		http1_skip(way, n);
+	else
+		way->mode = HTTP1_REST;
+}
+
+/* In the midst of a message, whose framing is known. */
+static __always_inline bool http1_is_within(const struct net_way *way)
+{
+	return way->mode != HTTP1_START && way->mode != HTTP1_REST;
+}
+
+/* All of it is body, which nobody has to look at. */
+static __always_inline bool http1_is_body(const struct net_way *way, __u32 n)
+{
+	if (way->mode == HTTP1_BODY)
+		return way->left >= n && !(way->http1 & HTTP1_BODY_COMES);
+	return way->mode == HTTP1_REST || (way->mode == HTTP1_DATA && way->left >= n);
 }
 
 /* A whole request without a body, which most are, need not be walked. */
@@ -278,38 +375,30 @@ static __always_inline bool is_bare_request(const struct net_room *room, __u32 n
 	return n > 16 && (__u32)word_at(room, end) == ('\r' | '\n' << 8 | '\r' << 16 | '\n' << 24);
 }
 
-/* The room's cursor is at the first byte of a call. */
+#define HTTP1_MAX_STEPS 256
+
+/*
+ * The room's cursor is at the first byte of a call; these are there already where a
+ * message begins.
+ */
 __noinline int http1_walk(struct net_room *room, struct net_way *way)
 {
 	struct in_room h = { .room = room, .way = way };
-	__u32 total, n;
+	__u32 total;
 
 	if (!room || !way)
 		return 0;
-	if (is_body(room, way))
-		return 0;
-	n = total = room->cursor.total;
-	if (n > HTTP1_MAX_HEAD - way->taken)
-		n = HTTP1_MAX_HEAD - way->taken;
-	n = gather(room, n);
-	if (n == total && way->mode == HTTP1_START && is_bare_request(room, n)) {
-		run_add(room, 0, n);
-		room->n_bytes = n;
+	total = room->cursor.total;
+	if (room->fresh && room->have == total && is_bare_request(room, total)) {
+		run_add(room, 0, total);
+		room->n_bytes = total;
 		return 0;
 	}
-	room->head_n = n;
-	room->head_pos = room->head_begin = 0;
-	bpf_loop(HTTP1_MAX_HEAD, http1_step, &h, 0);
-	if (way->mode == HTTP1_HEAD) {
-		keep_head(&h);
-		way->taken += room->head_pos - room->head_begin;
-		if (n < total || way->taken >= HTTP1_MAX_HEAD) {
-			room->cut = 1;
-			way->taken = 0;
-			way->mode = HTTP1_REST;
-		}
-	} else if (n < total) {
-		http1_pass(way, total - n);
+	room->skip = 0;
+	bpf_loop(HTTP1_MAX_STEPS, http1_step, &h, 0);
+	if (room->cursor.pos + room->skip < total && way->mode != HTTP1_REST) {
+		room->cut = 1;
+		way->mode = HTTP1_REST;
 	}
 	return 0;
 }

@@ -20,13 +20,21 @@
 /* Of TLS: handshakes are over by then, also where a head is a call of its own. */
 #define TLS_MAX_PIECES 48
 
+/* Of the head of a record with a handshake, as far as it has come. */
+static __always_inline bool is_begun_hello(__u64 w, __u32 n)
+{
+	if (n == 0 || (__u8)w != 0x16 || (n > 1 && (__u8)(w >> 8) != 3))
+		return false;
+	return n < 3 || (__u8)(w >> 16) <= 4;
+}
+
 /* By the first bytes of a turn. */
 static __always_inline __u8 protocol_of(struct net_room *room, __u32 n)
 {
-	__u64 w = word_at(room, 0);
+	__u64 w = first_of(word_at(room, 0), n);
 
-	if (n < 8)
-		return NET_PROTOCOL_UNKNOWN;
+	if (n < 6 && is_begun_hello(w, n))
+		return NET_PROTOCOL_TLS;
 	if (is_method(w) || is_response(w))
 		return NET_PROTOCOL_HTTP1;
 	if (w == WORD('P', 'R', 'I', ' ', '*', ' ', 'H', 'T'))
@@ -48,7 +56,9 @@ static __always_inline bool is_settings(struct net_room *room, __u32 n, __u64 of
 	       len <= 120;
 }
 
-static __always_inline void enter_protocol(struct net_state *st, __u8 protocol)
+/* `begun`: nobody knows where in its frames the other direction is. */
+static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, __u8 index,
+					   bool begun)
 {
 	st->protocol = protocol;
 	for (int i = 0; i < 2; i++) {
@@ -57,6 +67,8 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol)
 		st->ways[i].n_head = 0;
 		st->ways[i].taken = 0;
 	}
+	if (begun && protocol != NET_PROTOCOL_HTTP1)
+		st->ways[!index].mode = FRAME_LOST;
 	st->n_pieces = 0;
 }
 
@@ -67,25 +79,37 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol)
 static __always_inline bool find_protocol(struct net_room *room, struct net_state *st,
 					  const struct net_move *m)
 {
-	struct net_cursor at = room->cursor;
-	struct net_way *way = &st->ways[m->flags & NET_SENT ? 1 : 0];
-	__u32 n = gather(room, 9);
+	struct net_cursor begin = room->cursor;
+	__u8 index = m->flags & NET_SENT ? 1 : 0;
+	bool was_http1 = st->protocol == NET_PROTOCOL_HTTP1;
+	__u32 n = gather(room, was_http1 ? HTTP1_MAX_HEAD : LOOK_AHEAD);
 	__u8 protocol = protocol_of(room, n);
 
-	room->cursor = at;
+	room->cursor = begin;
 	room->cut = 0;
 	if (!protocol && is_settings(room, n, m->off))
 		protocol = NET_PROTOCOL_HTTP2;
+	if (!protocol && st->stale && !was_http1 && http2_are_frames(room, n, m->len))
+		protocol = NET_PROTOCOL_HTTP2;
 	if (!protocol)
 		return false;
-	if (protocol == st->protocol)
-		return true;
-	enter_protocol(st, protocol);
+	room->fresh = was_http1 && protocol == NET_PROTOCOL_HTTP1;
+	if (protocol != st->protocol)
+		enter_protocol(st, protocol, index, st->stale && !was_http1);
 	if (protocol == NET_PROTOCOL_HTTP2 && room->bytes[0] == 'P') {
-		way->mode = FRAME_WANTED;
-		way->left = HTTP2_PREFACE;
+		st->ways[index].mode = FRAME_WANTED;
+		st->ways[index].left = HTTP2_PREFACE;
 	}
 	return true;
+}
+
+/* A server's SETTINGS have come first: this is the client's preface. */
+static __always_inline bool is_preface(const struct net_state *st, const struct net_way *way,
+				       const struct net_move *m)
+{
+	bool by_client = (st->sock.role == NET_ROLE_CLIENT) == !!(m->flags & NET_SENT);
+
+	return m->off == 0 && by_client && way->mode == FRAME_HEAD && !st->stale;
 }
 
 /* No payload will be wanted of this one. */
@@ -102,8 +126,7 @@ static __always_inline bool is_known_body(const struct net_state *st, const stru
 {
 	if (turned || st->protocol != NET_PROTOCOL_HTTP1)
 		return false;
-	return way->mode == HTTP1_REST ||
-	       (way->mode == HTTP1_BODY && way->left >= len && !(way->http1 & HTTP1_BODY_COMES));
+	return http1_is_body(way, len);
 }
 
 static __always_inline void pass(struct net_state *st, struct net_way *way, __u32 len)
@@ -126,7 +149,7 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 		} else if (st->protocol == NET_PROTOCOL_UNKNOWN) {
 			st->n_tries++;
 			return;
-		} else {
+		} else if (!http1_is_within(way)) {
 			pass(st, way, m->len);
 			return;
 		}
@@ -136,6 +159,10 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 		http1_walk(room, way);
 		break;
 	case NET_PROTOCOL_HTTP2:
+		if (is_preface(st, way, m)) {
+			way->mode = FRAME_WANTED;
+			way->left = HTTP2_PREFACE;
+		}
 		frames_walk(room, way, 0);
 		break;
 	case NET_PROTOCOL_TLS:

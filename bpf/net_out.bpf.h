@@ -92,7 +92,7 @@ static __always_inline bool may_take_stack(struct task_struct *task, __u64 now)
 }
 
 /* Before the record of what was moved. */
-static __always_inline void record_stack(void *ctx, const struct net_move *m)
+static __noinline int record_stack(void *ctx, const struct net_move *m)
 {
 	struct net_stack_room *room;
 	struct net_stack_event *ev;
@@ -101,10 +101,10 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 	__u64 seq = 0;
 
 	if (!may_take_stack(m->task, m->now))
-		return;
+		return 0;
 	room = bpf_map_lookup_elem(&net_stack_rooms, &zero);
 	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
-		return;
+		return 0;
 	ev = &room->ev;
 	size = NET_STACK_HEAD + user_stack_walk(ctx, &ev->user);
 	if (ev->user.n_user && size <= sizeof(*ev)) { /* the latter is always so */
@@ -120,6 +120,7 @@ static __always_inline void record_stack(void *ctx, const struct net_move *m)
 		}
 	}
 	room->busy = 0;
+	return 0;
 }
 
 static __always_inline void put_move(struct net_io_event *ev, const struct net_move *m)
@@ -159,25 +160,24 @@ static __always_inline void record_bare_move(const struct net_move *m)
 static __always_inline void record_move(struct net_room *room, const struct net_move *m)
 {
 	struct net_io_event *ev = &room->ev;
-	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
+	__u32 at = room->n_runs * sizeof(struct net_run), n = room->n_bytes;
 	struct event_stream *s;
 	__u64 seq = 0;
 
 	s = stream_next(0, &seq);
 	if (!s)
 		return;
-	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
-		n_runs = n = 0; /* cannot be: for the verifier */
-	at = n_runs * sizeof(struct net_run);
+	asm volatile("" : "+r"(at), "+r"(n)); /* the verifier shall see the bounds that follow */
+	if (at > NET_MAX_RUNS * sizeof(struct net_run) || n > NET_MAX_PAYLOAD)
+		return; /* cannot be */
 	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD + at + n, seq);
 	put_move(ev, m);
-	ev->n_runs = n_runs;
+	ev->n_runs = room->n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;
-	if (at)
+	if (n > 0) {
 		bpf_probe_read_kernel(ev->data, at, room->runs);
-	asm volatile("" : "+r"(at), "+r"(n));
-	if (at <= NET_MAX_RUNS * sizeof(struct net_run) && n > 0 && n <= NET_MAX_PAYLOAD)
 		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
+	}
 	n += at + NET_IO_HEAD;
 	if (n <= sizeof(*ev))
 		event_output(&ev->hdr, s, n);

@@ -222,6 +222,14 @@ int BPF_PROG(on_uring_submit, struct io_kiocb *req)
 	return 0;
 }
 
+/* The same, before Linux 6.3. */
+SEC("tp_btf/io_uring_submit_sqe")
+int BPF_PROG(on_uring_submit_sqe, struct io_kiocb *req)
+{
+	take_up(req);
+	return 0;
+}
+
 /* In a thread of the kernel's for what may sleep, which nothing is submitted in. */
 SEC("tp_btf/io_uring_file_get")
 int BPF_PROG(on_uring_file, struct io_kiocb *req)

@@ -81,6 +81,12 @@ int bpf_can_attach_to(const char *function)
 	return r;
 }
 
+/* Asked for one kind of program: what has it has it everywhere. */
+bool bpf_can_loop(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
+}
+
 /* Of a function that this kernel does not have. */
 static bool is_of_no_function(const struct bpf_program *prog)
 {

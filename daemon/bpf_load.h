@@ -7,6 +7,7 @@
 #define BPF_LOAD_H
 
 #include <bpf/libbpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -20,6 +21,9 @@ int bpf_tracepoint_args(const char *name);
  * 0, or -errno: -ENOENT if there is none of that name. Tries it.
  */
 int bpf_can_attach_to(const char *function);
+
+/* Have programs bpf_loop() here (Linux 5.17)? */
+bool bpf_can_loop(void);
 
 /*
  * Leaves out every tp_btf program whose tracepoint does not exist, and every fexit

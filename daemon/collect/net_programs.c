@@ -41,6 +41,7 @@ static size_t uring_programs(struct net_bpf *skel, struct program ret[MAX_PROGRA
 	size_t n = 0;
 
 	ret[n++] = PROGRAM(on_uring_submit);
+	ret[n++] = PROGRAM(on_uring_submit_sqe);
 	ret[n++] = PROGRAM(on_uring_file);
 	ret[n++] = PROGRAM(on_uring_wait);
 	return n;
@@ -133,25 +134,30 @@ static void set_arguments(struct net_bpf *skel)
 static void choose_moves(struct net_bpf *skel, char why[WHY_LEN])
 {
 	bool tracepoints = bpf_tracepoint_args("sock_send_length") >= 0;
-	int loops = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_loop, NULL);
+	bool loops = bpf_can_loop();
 	int functions = tracepoints ? -ENOENT : bpf_can_attach_to("inet_sendmsg");
 
-	if (loops != 1 || functions < 0)
+	if (!loops || functions < 0)
 		leave_out(skel, function_programs);
-	if (loops != 1 || !tracepoints)
+	if (!loops || !tracepoints)
 		leave_out(skel, tracepoint_programs);
-	if (loops == 1 && (tracepoints || functions == 0))
+	if (loops && (tracepoints || functions == 0))
 		return;
 	leave_out(skel, uring_programs);
 	snprintf(why, WHY_LEN, "connections alone, without what goes over them: %s",
-		 loops != 1 ? "needs Linux 5.17 (bpf_loop)"
-			    : "needs Linux 6.3 (tracepoint sock_send_length), or one with fentry");
+		 !loops ? "needs Linux 5.17 (bpf_loop)"
+			: "needs Linux 6.3 (tracepoint sock_send_length), or one with fentry");
 }
 
 int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN])
 {
 	set_calls((uint8_t *)skel->rodata->net_call_of_nr);
 	set_arguments(skel);
+	/* One of these there is, or the kernel has no rings. */
+	bpf_program__set_autoload(skel->progs.on_uring_submit,
+				  bpf_tracepoint_args("io_uring_submit_req") >= 0);
+	bpf_program__set_autoload(skel->progs.on_uring_submit_sqe,
+				  bpf_tracepoint_args("io_uring_submit_sqe") >= 0);
 	choose_moves(skel, why);
 	return bpf_load_trim(skel->obj, why, WHY_LEN);
 }

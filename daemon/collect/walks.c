@@ -2,19 +2,13 @@
 /* walks.c - what a collector's BPF object that walks stacks needs of the daemon. */
 #include "walks.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 
+#include "bpf_load.h"
 #include "interp/interpreter.h"
 #include "log.h"
 #include "unwind/unwinder.h"
-
-/* Asked for one kind of program: what has it has it everywhere. */
-static bool can_loop(void)
-{
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_PERF_EVENT, BPF_FUNC_loop, NULL) == 1;
-}
 
 static int take_unwinder(struct walks *w, const struct collector_env *env, const char *collector)
 {
@@ -22,7 +16,7 @@ static int take_unwinder(struct walks *w, const struct collector_env *env, const
 
 	if (!env->unwinder)
 		return -ENODEV; /* tests */
-	r = can_loop() ? unwinder_acquire(env->unwinder, env->loop) : -ENOSYS;
+	r = bpf_can_loop() ? unwinder_acquire(env->unwinder, env->loop) : -ENOSYS;
 	if (r == 0)
 		w->unwinder = env->unwinder;
 	else
