@@ -39,6 +39,8 @@ struct direction {
 
 struct http2 {
 	bool joined_late;
+	/* Which side is the client's: shown by a :method or a :status. */
+	bool knows_sides, is_reversed;
 	struct direction dirs[2];
 	struct http2_streams streams;
 };
@@ -114,12 +116,53 @@ void http2_upgraded(struct http2 *h, const struct exchange *request)
 
 /* ---- blocks of header fields ---- */
 
+/* What a direction of bytes is for the streams. */
+static enum net_direction side_of(const struct http2 *h, enum net_direction dir)
+{
+	return h->is_reversed ? (enum net_direction) !dir : dir;
+}
+
+bool http2_is_reversed(const struct http2 *h)
+{
+	return h->is_reversed;
+}
+
+/* Who was there before us may have been taken for the client by mistake. */
+static void find_sides(struct http2 *h, enum net_direction dir, const struct http2_head *head)
+{
+	bool is_request = head->method[0] != 0, is_response = head->status != 0;
+
+	if (h->knows_sides || is_request == is_response)
+		return;
+	h->knows_sides = true;
+	if (!h->joined_late || is_request == (dir == NET_REQUEST))
+		return;
+	h->is_reversed = true;
+	http2_streams_drop(&h->streams); /* they are the wrong way round */
+}
+
+static void end_of_block(struct http2 *h, const struct http2_block *b, enum net_direction side,
+			 const struct http2_head *head, uint64_t time_ns)
+{
+	enum net_direction about = b->is_promise ? NET_REQUEST : side;
+	struct http2_stream *st = b->is_promise
+					  ? http2_streams_promise(&h->streams, b->stream)
+					  : http2_streams_of(&h->streams, b->stream, side, true);
+
+	if (!st)
+		return;
+	if (b->is_cut)
+		st->e.flags |= EXCHANGE_LOST;
+	http2_stream_bytes(st, about, &b->at, time_ns, b->n_wire, 0);
+	http2_stream_head(&h->streams, st, about, head);
+	if (b->is_promise || b->ends_stream)
+		http2_stream_end(&h->streams, st, about);
+}
+
 static void finish_block(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 {
 	struct direction *d = &h->dirs[dir];
 	struct http2_block b = d->block;
-	enum net_direction about = b.is_promise ? NET_REQUEST : dir;
-	struct http2_stream *st;
 	struct http2_head head;
 
 	d->has_blocks = true;
@@ -128,17 +171,9 @@ static void finish_block(struct http2 *h, enum net_direction dir, uint64_t time_
 	if (b.is_cut)
 		http2_hpack_forget(&d->hpack);
 	http2_block_wipe(&d->block);
-
-	st = b.is_promise ? http2_streams_promise(&h->streams, b.stream)
-			  : http2_streams_of(&h->streams, b.stream, dir, true);
-	if (!st)
-		return;
-	if (b.is_cut)
-		st->e.flags |= EXCHANGE_LOST;
-	http2_stream_bytes(st, about, &b.at, time_ns, b.n_wire, 0);
-	http2_stream_head(&h->streams, st, about, &head);
-	if (b.is_promise || b.ends_stream)
-		http2_stream_end(&h->streams, st, about);
+	if (!b.is_promise)
+		find_sides(h, dir, &head);
+	end_of_block(h, &b, side_of(h, dir), &head, time_ns);
 }
 
 /* Its end will not come: what there is of it has the names, as a rule. */
@@ -217,9 +252,10 @@ static void on_frame(struct http2 *h, enum net_direction dir)
 	if (f->type != HTTP2_DATA)
 		return;
 	d->body_left = f->len;
-	st = http2_streams_of(&h->streams, f->stream, dir, false);
+	st = http2_streams_of(&h->streams, f->stream, side_of(h, dir), false);
 	if (st)
-		http2_stream_bytes(st, dir, &d->frame_at, d->frame_at.time_ns, HTTP2_HEAD_LEN, 0);
+		http2_stream_bytes(st, side_of(h, dir), &d->frame_at, d->frame_at.time_ns,
+				   HTTP2_HEAD_LEN, 0);
 }
 
 static void data_payload(struct http2 *h, enum net_direction dir, const uint8_t *data, uint64_t n,
@@ -240,7 +276,7 @@ static void data_payload(struct http2 *h, enum net_direction dir, const uint8_t 
 		n_body = d->body_left;
 	d->body_left -= (uint32_t)n_body;
 	if (st)
-		http2_stream_bytes(st, dir, &d->frame_at, time_ns, n, n_body);
+		http2_stream_bytes(st, side_of(h, dir), &d->frame_at, time_ns, n, n_body);
 }
 
 static void on_payload(struct http2 *h, enum net_direction dir, const uint8_t *data, uint64_t n,
@@ -280,15 +316,15 @@ static void on_frame_end(struct http2 *h, enum net_direction dir, uint64_t time_
 	case HTTP2_DATA:
 		st = http2_streams_find(&h->streams, f->stream);
 		if (st && f->flags & HTTP2_END_STREAM)
-			http2_stream_end(&h->streams, st, dir);
+			http2_stream_end(&h->streams, st, side_of(h, dir));
 		break;
 	case HTTP2_RST_STREAM:
 		http2_streams_reset(&h->streams, f->stream, time_ns, control_word(d, 0));
 		break;
 	case HTTP2_GOAWAY:
 		if (d->n_control == MAX_CONTROL)
-			http2_streams_refuse(&h->streams, dir, control_word(d, 0) & 0x7fffffff,
-					     control_word(d, 4));
+			http2_streams_refuse(&h->streams, side_of(h, dir),
+					     control_word(d, 0) & 0x7fffffff, control_word(d, 4));
 		break;
 	default:
 		if (http2_is_in_block(f))
@@ -305,7 +341,7 @@ static void on_lost(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 	http2_hpack_forget(&h->dirs[dir].hpack);
 	if (h->streams.hole_flag == 0)
 		h->streams.hole_flag = EXCHANGE_LOST;
-	http2_streams_lose(&h->streams, dir);
+	http2_streams_lose(&h->streams, side_of(h, dir));
 }
 
 /*
@@ -318,6 +354,7 @@ static void on_preface(struct http2 *h)
 
 	if (!h->joined_late || h->streams.n > 0 || answers->has_blocks)
 		return;
+	h->knows_sides = true;
 	h->dirs[NET_REQUEST].hpack.is_partial = false;
 	if (!answers->has_begun)
 		answers->walk.place = HTTP2_AT_HEAD;
@@ -419,7 +456,7 @@ int http2_piece(struct http2 *h, enum net_direction dir, const struct net_piece 
 void http2_fin(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 {
 	end_block(h, dir, time_ns);
-	http2_streams_fin(&h->streams, dir);
+	http2_streams_fin(&h->streams, side_of(h, dir));
 }
 
 void http2_end(struct http2 *h, uint64_t time_ns, uint32_t flag)

@@ -31,6 +31,13 @@ void http2_free(struct http2 *h); /* takes NULL; what is unfinished is dropped, 
 void http2_upgraded(struct http2 *h, const struct exchange *request);
 /* <0: it is not HTTP/2, or beyond repair: what was open has been handed over. */
 int http2_piece(struct http2 *h, enum net_direction dir, const struct net_piece *piece);
+/*
+ * Of a connection joined late it may show that the client is the other side than it was
+ * said to be. From then on, and before the first exchange with names is handed over,
+ * what is given as NET_REQUEST is a response, and an exchange's request is what was
+ * given as NET_RESPONSE.
+ */
+bool http2_is_reversed(const struct http2 *h);
 void http2_fin(struct http2 *h, enum net_direction dir, uint64_t time_ns);
 void http2_end(struct http2 *h, uint64_t time_ns, uint32_t flag); /* as http1_end() */
 size_t http2_bytes(const struct http2 *h);

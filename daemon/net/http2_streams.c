@@ -27,10 +27,20 @@ static void drop(struct http2_streams *s, struct http2_stream *st)
 	free(st);
 }
 
-void http2_streams_done(struct http2_streams *s)
+void http2_streams_drop(struct http2_streams *s)
 {
 	while (s->first)
 		drop(s, s->first);
+	hash_clear(s->by_id);
+	memset(s->closed, 0, sizeof(s->closed));
+	s->last_request = s->last_promise = 0;
+	s->goes_away = s->no_requests = false;
+}
+
+void http2_streams_done(struct http2_streams *s)
+{
+	if (s->by_id)
+		http2_streams_drop(s);
 	hash_free(s->by_id);
 	s->by_id = NULL;
 }

@@ -57,7 +57,9 @@ struct http2_streams {
 };
 
 int http2_streams_init(struct http2_streams *s, exchange_done_fn *done, void *done_ctx);
-void http2_streams_done(struct http2_streams *s); /* drops what is open */
+void http2_streams_done(struct http2_streams *s); /* what is open is not handed over */
+/* As if none had been. */
+void http2_streams_drop(struct http2_streams *s);
 
 struct http2_stream *http2_streams_find(const struct http2_streams *s, uint32_t id);
 /*

@@ -40,7 +40,7 @@ void h2_call(struct h2_wire *w, enum net_direction dir, uint64_t time_ns)
 	if (at == w->bytes[dir].len)
 		return;
 	ck_assert_uint_lt(w->n_calls++, H2_MAX_CALLS);
-	*c = (struct h2_call){ dir, at, w->bytes[dir].len - at, time_ns };
+	*c = (struct h2_call){ dir, false, at, w->bytes[dir].len - at, time_ns };
 }
 
 void h2_frame(struct h2_wire *w, enum net_direction dir, uint8_t type, uint8_t flags,
@@ -159,7 +159,7 @@ static void give(struct http2 *h, const struct h2_call *c, const uint8_t *bytes,
 
 	ck_assert_ptr_nonnull(exact);
 	memcpy(exact + 1, bytes + at, n_data);
-	ret->r = http2_piece(h, c->dir, &p);
+	ret->r = http2_piece(h, c->is_mistaken ? (enum net_direction) !c->dir : c->dir, &p);
 	free(exact);
 }
 

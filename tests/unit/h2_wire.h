@@ -19,7 +19,8 @@
 
 struct h2_call {
 	enum net_direction dir;
-	size_t at, len; /* in `bytes` of its direction */
+	bool is_mistaken; /* given as the other direction's */
+	size_t at, len;	  /* in `bytes` of its direction */
 	uint64_t time_ns;
 };
 

@@ -345,6 +345,28 @@ START_TEST(names_of_before_are_left_out)
 }
 END_TEST
 
+/* As when a server's port is above the client's. */
+START_TEST(joined_late_with_the_sides_mistaken)
+{
+	struct http2 *h = http2_new(&h2_privacy, true, h2_take, &r);
+	size_t n = 0;
+
+	r.n = 0;
+	any_connection(1, 60);
+	h2_read(&w, H2_WHOLE, &expected);
+	for (size_t i = 0; i < w.n_calls; i++) /* the bytes remain where they are */
+		w.calls[i].is_mistaken = true;
+	h2_feed(&w, h, w.n_calls / 4, w.n_calls, H2_COPIED, &r);
+	ck_assert(http2_is_reversed(h));
+	http2_free(h);
+	all_must_be_parts();
+	for (size_t i = 0; i < r.n; i++)
+		n += r.got[i].path[0] && r.got[i].status && r.got[i].request_ns &&
+		     r.got[i].response_ns;
+	ck_assert_uint_ge(n, 30);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("http2_cuts");
@@ -360,6 +382,7 @@ int main(void)
 	tcase_add_loop_test(t, joined_anywhere_no_name_is_wrong, 0, 10);
 	tcase_add_loop_test(t, after_a_loss_no_name_is_wrong, 0, 10);
 	tcase_add_test(t, streams_of_before_do_not_pile_up);
+	tcase_add_test(t, joined_late_with_the_sides_mistaken);
 	tcase_add_test(t, a_beginning_that_is_seen_is_not_late);
 	tcase_add_test(t, names_of_before_are_left_out);
 	suite_add_tcase(s, t);
