@@ -81,9 +81,9 @@ static void put_bytes(struct buf *b, unsigned field, const void *bytes, size_t l
 
 /* ---- packets ---- */
 
-/* `body` is a whole TrackEvent. A BEGIN leaves the block open. */
+/* `body` is a whole TrackEvent. */
 static int put_packet(struct trace_writer *w, uint64_t time_ns, const struct buf *body,
-		      bool is_begin, unsigned n_events)
+		      bool leave_open, unsigned n_events)
 {
 	struct buf *b = &w->packet;
 	int r;
@@ -95,7 +95,7 @@ static int put_packet(struct trace_writer *w, uint64_t time_ns, const struct buf
 	put_number(b, FIELD_TIMESTAMP, time_ns);
 	put_bytes(b, FIELD_TRACK_EVENT, body->data, body->len);
 	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
-	if (is_begin)
+	if (leave_open)
 		return trace_writer_add_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
 	return trace_writer_put_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
 }
@@ -233,11 +233,12 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 }
 
 /* END carries no name: with one it could end another slice than its own. */
-static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, unsigned n_events)
+static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool leave_open,
+		   unsigned n_events)
 {
 	int r = begin_body(w, track, TYPE_END, 0);
 
-	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
+	return r < 0 ? r : put_packet(w, time_ns, &w->event, leave_open, n_events);
 }
 
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -245,7 +246,27 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 {
 	int r = put_event(w, ev, TYPE_BEGIN, 0);
 
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+	return r < 0 ? r : put_end(w, ev->track, end_ns, false, n_events);
+}
+
+int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		       const struct trace_inner *inner, size_t n_inner, unsigned n_events)
+{
+	int r = put_event(w, ev, TYPE_BEGIN, 0);
+
+	for (size_t i = 0; r == 0 && i < n_inner; i++) {
+		const struct trace_event one = {
+			.track = ev->track,
+			.time_ns = inner[i].begin_ns,
+			.name = inner[i].name,
+			.category = inner[i].category,
+		};
+
+		r = put_event(w, &one, TYPE_BEGIN, 0);
+		if (r == 0)
+			r = put_end(w, ev->track, inner[i].end_ns, true, 0);
+	}
+	return r < 0 ? r : put_end(w, ev->track, end_ns, false, n_events);
 }
 
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)

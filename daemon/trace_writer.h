@@ -216,6 +216,14 @@ struct trace_event {
  */
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
 		unsigned n_events);
+/* One within another: its track is that one's. */
+struct trace_inner {
+	const char *name, *category; /* as an event's */
+	uint64_t begin_ns, end_ns;
+};
+/* With others within it, in order, none of which overlaps another or is without length. */
+int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		       const struct trace_inner *inner, size_t n_inner, unsigned n_events);
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events);
 int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value);
 int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value);
