@@ -70,6 +70,7 @@ static void conn_free(struct net_conn *c)
 	struct net_encoder *enc = c->enc;
 
 	unlist(c);
+	net_peer_forget(c);
 	if (!(c->flags & CONN_GHOST))
 		hash_remove_u64(enc->conns, c->sock.cookie);
 	net_stream_free(enc, c->stream);
@@ -101,6 +102,7 @@ void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag)
 
 	net_stream_end(enc, c->stream, time_ns, flag);
 	net_layer_end(&c->wire, time_ns, flag);
+	net_note_error(enc, net_marks_end(c));
 	if (shown)
 		r = net_connection_write(c, time_ns, unfinished);
 	else if (c->n_events)
@@ -227,7 +229,7 @@ void net_conn_io(struct net_conn *c, const struct net_io_event *ev, bool is_new)
 	}
 	if (ev->len == 0)
 		return;
-	c->flags |= CONN_MOVED;
+	net_peer_find(c);
 	*(sent ? &c->sent : &c->received) += ev->len;
 	net_note_error(c->enc, net_count(c->enc, ev->hdr.tgid, ev->hdr.time_ns, sent ? ev->len : 0,
 					 sent ? 0 : ev->len));
@@ -271,12 +273,25 @@ static void close_tcp(struct net_conn *c, const struct net_tcp_event *ev)
 	list_add(&enc->first_closed, &enc->last_closed, c);
 }
 
+/*
+ * What was sent counts again what was sent again; what was acknowledged, the SYN and FIN.
+ * Without retransmits the one is exact, with them the other is within two bytes.
+ */
+static uint64_t tcp_sent(const struct net_tcp_event *ev)
+{
+	bool again = ev->total_retrans && ev->bytes_acked < ev->bytes_sent;
+
+	return again ? ev->bytes_acked : ev->bytes_sent;
+}
+
 /* One that was there, and of which nobody has told. */
 static void find_late(struct net_conn *c, const struct net_tcp_event *ev)
 {
 	c->flags |= CONN_BEFORE;
 	c->begin_ns = c->enc->env.start_ns;
 	c->base_retransmits = c->retransmits = ev->total_retrans;
+	c->base_tcp_sent = tcp_sent(ev);
+	c->base_tcp_received = ev->bytes_received;
 }
 
 static void take_state(struct net_conn *c, const struct net_tcp_event *ev, bool is_new)
@@ -313,6 +328,10 @@ static void take_totals(struct net_conn *c, const struct net_tcp_event *ev)
 {
 	if (ev->total_retrans > c->retransmits)
 		c->retransmits = ev->total_retrans;
+	if (tcp_sent(ev) > c->tcp_sent)
+		c->tcp_sent = tcp_sent(ev);
+	if (ev->bytes_received > c->tcp_received)
+		c->tcp_received = ev->bytes_received;
 	if (ev->srtt_us)
 		c->rtt_us = ev->srtt_us;
 	if (ev->cwnd)
@@ -360,18 +379,14 @@ static void count_messages(struct net_conn *c, const struct net_bytes_event *ev)
 
 	c->sent += sent;
 	c->received += received;
-	if (sent + received)
-		c->flags |= CONN_MOVED;
 	net_note_error(c->enc, net_count(c->enc, ev->hdr.tgid, ev->hdr.time_ns, sent, received));
 }
 
 /* A socket that there is: one that nobody has met before was there already. */
 static void take_existing(struct net_conn *c, const struct net_bytes_event *ev, bool is_new)
 {
-	if (!is_new) {
-		c->flags |= CONN_ALIVE;
+	if (!is_new)
 		return;
-	}
 	c->flags |= CONN_BEFORE;
 	c->begin_ns = c->enc->env.start_ns;
 	c->base_sent = c->sent = ev->tx_bytes;
@@ -437,4 +452,5 @@ void net_conns_free(struct net_encoder *enc)
 		conn_free(enc->oldest);
 	hash_free(enc->conns);
 	hash_free(enc->streams);
+	hash_free(enc->ends);
 }

@@ -219,7 +219,7 @@ static int start(struct net_encoder *enc)
 	p->hash_names = enc->env.config->net_hash_names;
 	if (getrandom(p->key, sizeof(p->key), 0) != sizeof(p->key))
 		return -errno;
-	if (hash_new(&enc->conns) < 0 || hash_new(&enc->streams) < 0 ||
+	if (hash_new(&enc->conns) < 0 || hash_new(&enc->streams) < 0 || hash_new(&enc->ends) < 0 ||
 	    hash_new(&enc->processes) < 0 || hash_new(&enc->origins) < 0 ||
 	    hash_new(&enc->names) < 0)
 		return -ENOMEM;

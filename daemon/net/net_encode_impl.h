@@ -6,6 +6,7 @@
  *   net_conns.c     connections by cookie, from their first sign to their last
  *   net_layers.c    what is said on them: bytes to parsers
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
+ *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
  *   net_slices.c    connections as slices
  *   net_requests.c  requests as slices
@@ -62,6 +63,15 @@ enum net_layer_kind {
 	LAYER_OVER, /* nothing more is understood */
 };
 
+/* When bytes were moved, the last few times. */
+#define NET_N_TIMES 8
+struct net_times {
+	struct net_time {
+		uint64_t off, end, time_ns;
+	} list[NET_N_TIMES];
+	uint32_t n; /* there were */
+};
+
 /* What is said on a connection, or in clear text in a TLS stream. */
 struct net_layer {
 	struct net_conn *conn;
@@ -82,6 +92,8 @@ struct net_layer {
 	uint64_t busy_ns;	   /* when the last response ended */
 	uint64_t end_ns;	   /* 0: it goes on */
 	size_t bytes;		   /* of its parsers, as counted in enc->parser_bytes */
+	struct net_times heard;	   /* what was received */
+	struct net_times told;	   /* by which time the trace says that it was sent */
 };
 
 /* A TLS stream of a process's library. */
@@ -97,13 +109,12 @@ struct net_stream {
 
 enum net_conn_flags {
 	CONN_BEFORE = 0x01, /* it was there before the recording */
-	CONN_ALIVE = 0x02,  /* and is there behind it */
-	CONN_CLOSED = 0x04, /* TCP says so */
-	CONN_RESET_SENT = 0x08,
-	CONN_RESET_RECEIVED = 0x10,
-	CONN_GHOST = 0x20,  /* of a TLS stream whose connection is not known */
-	CONN_FAILED = 0x40, /* it was never established */
-	CONN_MOVED = 0x80,  /* bytes have gone in or out */
+	CONN_CLOSED = 0x02, /* TCP says so */
+	CONN_RESET_SENT = 0x04,
+	CONN_RESET_RECEIVED = 0x08,
+	CONN_GHOST = 0x10,  /* of a TLS stream whose connection is not known */
+	CONN_FAILED = 0x20, /* it was never established */
+	CONN_PAIRED = 0x40, /* it is in `ends` */
 };
 
 /* Something that has happened on a connection. */
@@ -141,8 +152,11 @@ struct net_conn {
 	struct net_mark *marks;
 	struct tls_handshake *handshake;
 	struct net_led *led;
-	char *host; /* as its first request has it, without a port */
+	char *host;			 /* as its first request has it, without a port */
+	uint64_t tcp_sent, tcp_received; /* as TCP counts them, and what of it was before */
+	uint64_t base_tcp_sent, base_tcp_received;
 	struct net_stream *stream;
+	struct net_conn *peer; /* its other end, if that is on this machine */
 	struct net_layer wire;
 };
 
@@ -168,6 +182,7 @@ struct net_encoder {
 	struct net_privacy privacy;
 	struct hash *conns;	/* by cookie */
 	struct hash *streams;	/* by key */
+	struct hash *ends;	/* connections of TCP by what both ends know of them */
 	struct hash *processes; /* by tgid */
 	struct hash *origins;	/* by process track and name */
 	struct hash *names;	/* of requests that were used */
@@ -202,18 +217,12 @@ void net_arg_string(struct net_slice *s, const char *name, const char *v); /* no
 struct net_phases {
 	uint64_t cursor_ns;
 	size_t n;
-	struct net_phase {
-		const char *name;
-		uint64_t begin_ns, end_ns;
-		uint64_t flow_id;
-	} list[NET_MAX_PHASES];
+	struct trace_inner list[NET_MAX_PHASES];
 };
-/* NULL: it would have no length, or there is no room. */
-struct net_phase *net_phase(struct net_phases *p, const char *name, uint64_t begin_ns,
-			    uint64_t end_ns);
+/* Not if it would have no length. */
+void net_phase(struct net_phases *p, const char *name, uint64_t begin_ns, uint64_t end_ns);
 /* The same, but with a length in any case. */
-struct net_phase *net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns,
-				   uint64_t end_ns);
+void net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns, uint64_t end_ns);
 /* Writes them and the slice around them, which must hold them. */
 int net_slice_write(struct net_encoder *enc, struct net_slice *s, struct net_phases *p,
 		    const char *phase_category, uint64_t end_ns, unsigned n_events);
@@ -258,6 +267,19 @@ void net_layer_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
 void net_layer_free(struct net_encoder *enc, struct net_layer *l);
 void net_layer_expire(struct net_layer *l, uint64_t now_ns);
 
+/* ---- net_peers.c ---- */
+
+/* Finds its other end, once enough is known. */
+void net_peer_find(struct net_conn *c);
+void net_peer_forget(struct net_conn *c);
+void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns);
+/*
+ * When byte `off` was sent: the call's time is that of its return, when the other end may
+ * have had it for long, or the trace may have said so already.
+ */
+uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns);
+uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns);
+
 /* ---- net_streams.c ---- */
 
 void net_stream_plain(struct net_encoder *enc, const struct net_plain_event *ev);
@@ -296,11 +318,14 @@ void net_threads_free(struct net_encoder *enc);
 int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev);
 /* The bytes that a mark is about have come. */
 void net_mark_io(struct net_conn *c, const struct net_io_event *ev);
+/* Stacks of what is no request are shown as well. */
+int net_marks_end(struct net_conn *c);
 void net_marks_free(struct net_conn *c);
 
 struct net_thread_point {
 	const char *name;
 	uint64_t time_ns;
+	uint64_t call_ns; /* what its record says: the time above may be better */
 	uint32_t tgid, tid;
 	bool sent;
 	uint64_t flow_id;

@@ -443,6 +443,8 @@ void net_layer_take(struct net_layer *l, const struct net_record *rec)
 	if (rec->len == 0) {
 		take_fin(l, rec);
 	} else {
+		if (!(rec->flags & NET_SENT))
+			net_times_add(&l->heard, rec->off, rec->len, rec->hdr->time_ns);
 		if (l->kind == LAYER_NONE && !l->tunnel && rec->protocol)
 			prepare(l, rec);
 		take_record(l, rec);

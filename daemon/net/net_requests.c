@@ -3,9 +3,8 @@
  * net_requests.c - one request and its response, one slice in a lane of its origin, with
  * what the time went to in it; and where in the program it came from.
  *
- * A flow leaves from the end of a slice, for a viewer. So it goes through the phases,
- * not through the request: from the thread that sends to "send", "receive" of the process
- * that serves it, its thread, its "send", and back. The id is made of what both ends know.
+ * A flow goes from the thread that sends it to the request, to the request of the process
+ * that serves it and its threads, and back. Its id is made of what both ends know.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +25,8 @@ struct request {
 	struct net_conn *conn;
 	const struct exchange *e;
 	bool is_client;
-	uint32_t tgid, tid; /* whose it is */
+	uint32_t tgid, tid;		  /* whose it is */
+	uint64_t request_ns, response_ns; /* as both ends have it; 0: not seen */
 	uint64_t begin_ns, end_ns;
 	uint64_t flow_id;
 	struct net_slice slice;
@@ -232,41 +232,54 @@ static uint64_t not_before(uint64_t time_ns, uint64_t earliest_ns)
 static void add_phases(struct request *q)
 {
 	const struct exchange *e = q->e;
-	uint64_t sent_ns = not_before(e->request_end_ns, e->request_ns);
-	uint64_t answered_ns = e->response_ns ? not_before(e->response_ns, sent_ns) : q->end_ns;
+	uint64_t sent_ns = not_before(e->request_end_ns, q->request_ns);
+	uint64_t answered_ns =
+		q->response_ns ? not_before(q->response_ns, q->request_ns) : q->end_ns;
 	uint64_t busy_ns = q->layer->busy_ns;
-	struct net_phase *p;
 
 	add_setup(q);
-	if (!(e->flags & EXCHANGE_NO_REQUEST) && e->request_ns) {
-		p = net_phase_always(&q->phases, q->is_client ? "send" : "receive", e->request_ns,
-				     sent_ns < answered_ns ? sent_ns : answered_ns);
-		if (p)
-			p->flow_id = q->flow_id;
+	if (!(e->flags & EXCHANGE_NO_REQUEST) && q->request_ns) {
+		net_phase_always(&q->phases, q->is_client ? "send" : "receive", q->request_ns,
+				 sent_ns < answered_ns ? sent_ns : answered_ns);
 		/* Before it others had to be answered. */
 		if (e->flags & EXCHANGE_PIPELINED && busy_ns > sent_ns)
 			net_phase(&q->phases, "queue", sent_ns,
 				  busy_ns < answered_ns ? busy_ns : answered_ns);
 		net_phase(&q->phases, "wait", sent_ns, answered_ns);
 	}
-	if (!e->response_ns)
-		return;
-	p = net_phase_always(&q->phases, q->is_client ? "receive" : "send", answered_ns, q->end_ns);
-	if (p)
-		p->flow_id = q->flow_id;
+	if (q->response_ns)
+		net_phase_always(&q->phases, q->is_client ? "receive" : "send", answered_ns,
+				 q->end_ns);
+}
+
+/* Both ends of a request agree about when it went from one to the other. */
+static void take_times(struct request *q)
+{
+	const struct exchange *e = q->e;
+	struct net_layer *l = q->layer;
+
+	q->request_ns = e->request_ns;
+	q->response_ns = e->response_ns;
+	if (q->request_ns)
+		q->request_ns = q->is_client ? net_time_sent(l, e->request_off, e->request_ns)
+					     : net_time_received(l, e->request_off, e->request_ns);
+	if (q->response_ns)
+		q->response_ns = q->is_client
+					 ? net_time_received(l, e->response_off, e->response_ns)
+					 : net_time_sent(l, e->response_off, e->response_ns);
 }
 
 static void fix_times(struct request *q)
 {
 	const struct exchange *e = q->e;
-	uint64_t begin_ns = e->request_ns ? e->request_ns : e->response_ns;
+	uint64_t begin_ns = q->request_ns ? q->request_ns : q->response_ns;
 
-	q->end_ns = not_before(e->response_end_ns, not_before(e->response_ns, e->request_end_ns));
+	q->end_ns = not_before(e->response_end_ns, not_before(q->response_ns, e->request_end_ns));
 	if (e->flags & (EXCHANGE_INCOMPLETE | EXCHANGE_CLOSED))
 		q->end_ns = not_before(q->end_ns, q->layer->end_ns);
 	add_phases(q);
 	q->begin_ns = q->phases.n ? q->phases.list[0].begin_ns : begin_ns;
-	/* Room for the slices within, the shortest of which have a nanosecond each. */
+	/* Room for what lies within, the shortest of which has a nanosecond. */
 	q->end_ns = not_before(q->end_ns, not_before(q->phases.cursor_ns, q->begin_ns + 1));
 }
 
@@ -305,7 +318,8 @@ static int write_threads(const struct request *q)
 	uint64_t slack_ns = q->layer->stream ? PLAIN_SLACK_NS : 0;
 	struct net_thread_point p = {
 		.name = q->is_client ? "request sent" : "request received",
-		.time_ns = e->request_ns,
+		.time_ns = q->request_ns,
+		.call_ns = e->request_ns,
 		.tgid = e->request_tgid,
 		.tid = e->request_tid,
 		.sent = q->is_client,
@@ -316,7 +330,8 @@ static int write_threads(const struct request *q)
 	if (p.tid && p.time_ns)
 		r = net_thread_write(q->conn, &p, slack_ns);
 	p.name = q->is_client ? "response received" : "response sent";
-	p.time_ns = e->response_ns;
+	p.time_ns = q->response_ns;
+	p.call_ns = e->response_ns;
 	p.tgid = e->response_tgid;
 	p.tid = e->response_tid;
 	p.sent = !q->is_client;
@@ -332,6 +347,7 @@ static int write_request(struct request *q)
 	bool is_tls = q->e->protocol == EXCHANGE_TLS;
 	int r = 0;
 
+	take_times(q);
 	fix_times(q);
 	trace_writer_time(enc->env.writer, q->begin_ns);
 	q->slice.event.track =
@@ -344,6 +360,7 @@ static int write_request(struct request *q)
 	q->slice.event.name = net_request_name(enc, q->name, q->shorter);
 	q->slice.event.category = is_tls ? "tls" : "http";
 	q->slice.event.time_ns = q->begin_ns;
+	q->slice.event.flow_id = q->flow_id;
 	r = write_threads(q);
 	if (r < 0)
 		return r;

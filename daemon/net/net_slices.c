@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_slices.c - slices with phases in them; connections as such slices. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,54 +40,30 @@ void net_arg_string(struct net_slice *s, const char *name, const char *v)
 
 /* ---- phases ---- */
 
-struct net_phase *net_phase(struct net_phases *p, const char *name, uint64_t begin_ns,
-			    uint64_t end_ns)
+void net_phase(struct net_phases *p, const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
-	struct net_phase *phase;
-
 	if (begin_ns < p->cursor_ns)
 		begin_ns = p->cursor_ns;
 	if (begin_ns >= end_ns || p->n == NET_MAX_PHASES)
-		return NULL;
-	phase = &p->list[p->n++];
-	*phase = (struct net_phase){ name, begin_ns, end_ns, 0 };
+		return;
+	p->list[p->n++] =
+		(struct trace_inner){ .name = name, .begin_ns = begin_ns, .end_ns = end_ns };
 	p->cursor_ns = end_ns;
-	return phase;
 }
 
-struct net_phase *net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns,
-				   uint64_t end_ns)
+void net_phase_always(struct net_phases *p, const char *name, uint64_t begin_ns, uint64_t end_ns)
 {
 	if (begin_ns < p->cursor_ns)
 		begin_ns = p->cursor_ns;
-	return net_phase(p, name, begin_ns, end_ns > begin_ns ? end_ns : begin_ns + 1);
+	net_phase(p, name, begin_ns, end_ns > begin_ns ? end_ns : begin_ns + 1);
 }
 
-/*
- * The inner ones first: slices are written in the order of their ends. One that would
- * begin with the slice around it begins a moment later, so that a viewer sees it within.
- */
 int net_slice_write(struct net_encoder *enc, struct net_slice *s, struct net_phases *p,
 		    const char *phase_category, uint64_t end_ns, unsigned n_events)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < p->n; i++) {
-		const struct net_phase *phase = &p->list[i];
-		struct trace_event ev = {
-			.track = s->event.track,
-			.time_ns = phase->begin_ns,
-			.name = phase->name,
-			.category = phase_category,
-			.flow_id = phase->flow_id,
-		};
-
-		if (ev.time_ns <= s->event.time_ns)
-			ev.time_ns = s->event.time_ns + 1;
-		if (ev.time_ns <= phase->end_ns && phase->end_ns <= end_ns)
-			r = trace_slice(enc->env.writer, &ev, phase->end_ns, 0);
-	}
-	return r < 0 ? r : trace_slice(enc->env.writer, &s->event, end_ns, n_events);
+	for (size_t i = 0; i < p->n; i++)
+		p->list[i].category = phase_category;
+	return trace_slice_around(enc->env.writer, &s->event, end_ns, p->list, p->n, n_events);
 }
 
 /* ---- connections ---- */
@@ -116,6 +93,19 @@ static const char *role_name(enum net_role role)
 	return role == NET_ROLE_SERVER ? "server" : role == NET_ROLE_CLIENT ? "client" : NULL;
 }
 
+/* As calls have moved them; where calls are not looked at, as TCP counts them. */
+static void add_bytes(const struct net_conn *c, struct net_slice *s)
+{
+	uint64_t sent = c->sent - c->base_sent, received = c->received - c->base_received;
+
+	if (c->enc->env.config->net_level == NET_HEALTH) {
+		sent = c->tcp_sent - c->base_tcp_sent;
+		received = c->tcp_received - c->base_tcp_received;
+	}
+	net_arg_uint(s, "bytes_sent", sent);
+	net_arg_uint(s, "bytes_received", received);
+}
+
 static void describe(const struct net_conn *c, struct net_slice *s, struct texts *t,
 		     bool unfinished)
 {
@@ -130,10 +120,8 @@ static void describe(const struct net_conn *c, struct net_slice *s, struct texts
 	net_arg_uint(s, "netns", c->sock.netns);
 	if (cgroup_container(c->cgroup_id, t->container))
 		net_arg_string(s, "container", t->container);
-	if (!(c->flags & CONN_FAILED)) {
-		net_arg_uint(s, "bytes_sent", c->sent - c->base_sent);
-		net_arg_uint(s, "bytes_received", c->received - c->base_received);
-	}
+	if (!(c->flags & CONN_FAILED))
+		add_bytes(c, s);
 	if (c->retransmits > c->base_retransmits)
 		net_arg_uint(s, "retransmits", c->retransmits - c->base_retransmits);
 	if (c->rtt_us)
@@ -161,7 +149,7 @@ static void add_phases(const struct net_conn *c, struct net_phases *p, uint64_t 
 	const struct tls_handshake *h = c->handshake;
 	uint64_t open_ns = c->established_ns;
 
-	if (c->sock.family == AF_UNIX || c->flags & CONN_FAILED)
+	if (c->sock.protocol != IPPROTO_TCP || !net_is_inet(&c->sock) || c->flags & CONN_FAILED)
 		return;
 	if (c->connect_ns)
 		net_phase(p, "connect", c->connect_ns, open_ns ? open_ns : end_ns);

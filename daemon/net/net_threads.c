@@ -28,9 +28,10 @@ struct net_mark {
 	struct net_mark *before, *after; /* of all */
 	struct net_encoder *enc;
 	unsigned n_users; /* the connection, the stack encoder */
-	uint64_t off, time_ns;
-	uint32_t tid;
+	uint64_t cookie, off, time_ns;
+	uint32_t tgid, tid;
 	bool sent, has_come;	/* its bytes have: `time_ns` is theirs */
+	bool is_used;		/* by a request */
 	uint64_t callstack_iid; /* 0: it has no names yet */
 	unsigned generation;	/* of the writer, in which that holds */
 	struct waiting *waiting;
@@ -111,46 +112,81 @@ static struct net_mark *find_mark(const struct net_conn *c, const struct net_thr
 {
 	for (struct net_mark *m = c->marks; m; m = m->next)
 		if (m->has_come && m->sent == p->sent && m->tid == p->tid &&
-		    m->time_ns <= p->time_ns && m->time_ns + slack_ns >= p->time_ns)
+		    m->time_ns <= p->call_ns && m->time_ns + slack_ns >= p->call_ns)
 			return m;
 	return NULL;
+}
+
+/* Now, or when the stack has names. */
+static int write_with_stack(struct net_mark *m, const struct net_thread_point *p)
+{
+	struct waiting *w;
+
+	m->is_used = true;
+	if (m->callstack_iid) {
+		bool holds = m->generation == trace_writer_generation(m->enc->env.writer);
+
+		return write_point(m->enc, m->cookie, p, holds ? m->callstack_iid : 0);
+	}
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	*w = (struct waiting){ .next = m->waiting, .point = *p, .cookie = m->cookie };
+	m->waiting = w;
+	return 0;
 }
 
 int net_thread_write(struct net_conn *c, const struct net_thread_point *p, uint64_t slack_ns)
 {
 	struct net_mark *m = find_mark(c, p, slack_ns);
-	struct net_encoder *enc = c->enc;
-	struct waiting *w;
 
-	if (!m)
-		return write_point(enc, c->sock.cookie, p, 0);
-	if (m->callstack_iid) {
-		bool holds = m->generation == trace_writer_generation(enc->env.writer);
-
-		return write_point(enc, c->sock.cookie, p, holds ? m->callstack_iid : 0);
-	}
-	w = malloc(sizeof(*w));
-	if (!w)
-		return -ENOMEM;
-	*w = (struct waiting){ .next = m->waiting, .point = *p, .cookie = c->sock.cookie };
-	m->waiting = w;
-	return 0;
+	return m ? write_with_stack(m, p) : write_point(c->enc, c->sock.cookie, p, 0);
 }
 
 /* ---- marks ---- */
 
-static void drop_old(struct net_conn *c)
+/* A message that no request begins with: where it came from is shown all the same. */
+static int end_mark(struct net_mark *m)
+{
+	const struct net_thread_point p = {
+		.name = m->sent ? "sent" : "received",
+		.time_ns = m->time_ns,
+		.tgid = m->tgid,
+		.tid = m->tid,
+	};
+	int r = m->is_used ? 0 : write_with_stack(m, &p);
+
+	release(m);
+	return r;
+}
+
+static int end_marks(struct net_mark **at)
+{
+	int r = 0;
+
+	while (*at) {
+		struct net_mark *m = *at;
+		int one;
+
+		*at = m->next;
+		one = end_mark(m);
+		r = r < 0 ? r : one;
+	}
+	return r;
+}
+
+int net_marks_end(struct net_conn *c)
+{
+	return end_marks(&c->marks);
+}
+
+static int end_old_marks(struct net_conn *c)
 {
 	struct net_mark **at = &c->marks;
 
 	for (unsigned n = 0; *at && n < MAX_MARKS_PER_CONN; n++)
 		at = &(*at)->next;
-	while (*at) {
-		struct net_mark *m = *at;
-
-		*at = m->next;
-		release(m);
-	}
+	return end_marks(at);
 }
 
 int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev)
@@ -164,6 +200,7 @@ int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev)
 	};
 	struct reference *ref;
 	struct net_mark *m;
+	int r;
 
 	if (enc->n_marks >= NET_MAX_MARKS) {
 		enc->over[NET_BOUND_MARKS]++;
@@ -181,7 +218,10 @@ int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev)
 		.after = enc->marks,
 		.enc = enc,
 		.n_users = 2,
+		.cookie = ev->cookie,
 		.off = ev->off,
+		.time_ns = ev->hdr.time_ns,
+		.tgid = ev->hdr.tgid,
 		.tid = ev->hdr.tid,
 		.sent = ev->sent,
 	};
@@ -189,11 +229,11 @@ int net_mark_stack(struct net_conn *c, const struct net_stack_event *ev)
 		enc->marks->before = m;
 	c->marks = enc->marks = m;
 	enc->n_marks++;
-	drop_old(c);
 	ref->mark = m;
 	s.what = ref;
 	stack_sample_user(&s, &ev->user);
-	return stack_encoder_add(enc->stacks, &s);
+	r = stack_encoder_add(enc->stacks, &s);
+	return r < 0 ? r : end_old_marks(c);
 }
 
 void net_mark_io(struct net_conn *c, const struct net_io_event *ev)

@@ -28,6 +28,7 @@ void net_records_open(void)
 
 	memset(&net, 0, sizeof(net));
 	written_open(&net.w);
+	net.config.net_level = NET_WATERFALL;
 	net.start_ns = boot_ns();
 	ck_assert_int_eq(process_table_new(NULL, &net.processes), 0);
 	trace_writer_source(net.w.writer, WRITTEN_SOURCE, net.start_ns);
@@ -281,15 +282,19 @@ static struct net_read_slice *slice_add(const TracePacket *pkt)
 
 static void read_event(const TracePacket *pkt)
 {
-	static struct net_read_slice *open;
+	static struct net_read_slice *open[8];
+	static size_t depth;
 
 	switch (pkt->track_event->type) {
 	case 1:
-		open = slice_add(pkt);
+		ck_assert_uint_lt(depth, 8);
+		open[depth++] = slice_add(pkt);
 		break;
-	case 2: /* written right behind its beginning */
-		ck_assert_uint_eq(open->uuid, pkt->track_event->track_uuid);
-		open->end = pkt->timestamp - net.start_ns;
+	case 2: /* what lies within a slice is written within it, nothing else is */
+		ck_assert_uint_gt(depth, 0);
+		depth--;
+		ck_assert_uint_eq(open[depth]->uuid, pkt->track_event->track_uuid);
+		open[depth]->end = pkt->timestamp - net.start_ns;
 		break;
 	case 3:
 		slice_add(pkt)->is_instant = true;

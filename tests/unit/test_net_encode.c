@@ -120,8 +120,8 @@ START_TEST(both_ends_of_a_request_have_one_flow)
 	ck_assert_uint_eq(sent->n_flows, 1);
 	ck_assert_uint_eq(received->n_flows, 1);
 	ck_assert_uint_eq(sent->flows[0], received->flows[0]);
-	/* Four instants, and two phases at each end. */
-	ck_assert_uint_eq(net_count_flow(sent->flows[0]), 8);
+	/* Four instants, and the request at each end. */
+	ck_assert_uint_eq(net_count_flow(sent->flows[0]), 6);
 	ck_assert_str_eq(net_slice_named("response sent")->track, "2000/2001");
 	ck_assert_str_eq(net_slice_named("response received")->track, "1000/1001");
 	ck_assert_str_eq(net_find_nth("GET /index.html", 0)->track,

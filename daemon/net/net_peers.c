@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net_peers.c - connections whose both ends are on this machine, and which of two times
+ * that two processes have seen is the right one.
+ *
+ * Times are those of the returns of calls. What is sent to another process of the machine
+ * is often received there before the sender's call returns.
+ */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "net_encode_impl.h"
+
+static uint64_t key_of(const struct net_inet *i, bool reversed)
+{
+	struct {
+		uint8_t from[16], to[16];
+		uint16_t from_port, to_port;
+		uint32_t pair;
+	} key;
+
+	memset(&key, 0, sizeof(key));
+	memcpy(key.from, reversed ? i->peer : i->local, 16);
+	memcpy(key.to, reversed ? i->local : i->peer, 16);
+	key.from_port = reversed ? i->peer_port : i->local_port;
+	key.to_port = reversed ? i->local_port : i->peer_port;
+	key.pair = i->pair;
+	return hash_bytes(&key, sizeof(key), 0);
+}
+
+void net_peer_find(struct net_conn *c)
+{
+	const struct net_inet *i = &c->sock.inet;
+	struct net_encoder *enc = c->enc;
+	struct net_conn *peer;
+
+	if (c->flags & CONN_PAIRED || c->sock.protocol != IPPROTO_TCP || !net_is_inet(&c->sock) ||
+	    !i->pair || !i->local_port || !i->peer_port)
+		return;
+	/* Without memory for it nobody finds it: its times are as its own calls have them. */
+	if (hash_set_u64(enc->ends, key_of(i, false), c) < 0)
+		return;
+	c->flags |= CONN_PAIRED;
+	peer = hash_get_u64(enc->ends, key_of(i, true));
+	if (!peer || peer == c || peer->peer)
+		return;
+	c->peer = peer;
+	peer->peer = c;
+}
+
+void net_peer_forget(struct net_conn *c)
+{
+	uint64_t key = key_of(&c->sock.inet, false);
+
+	if (c->peer)
+		c->peer->peer = NULL;
+	if (c->flags & CONN_PAIRED && hash_get_u64(c->enc->ends, key) == c)
+		hash_remove_u64(c->enc->ends, key);
+}
+
+/* ---- times ---- */
+
+void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns)
+{
+	t->list[t->n++ % NET_N_TIMES] = (struct net_time){ off, off + len, time_ns };
+}
+
+/* 0: not known. */
+static uint64_t time_of(const struct net_times *t, uint64_t off)
+{
+	for (size_t i = 0; i < NET_N_TIMES && i < t->n; i++)
+		if (t->list[i].off <= off && off < t->list[i].end)
+			return t->list[i].time_ns;
+	return 0;
+}
+
+/* The other end of what is said, in the same kind of text. */
+static const struct net_layer *other_end(const struct net_layer *l)
+{
+	const struct net_conn *peer = l->conn->peer;
+
+	if (!peer)
+		return NULL;
+	if (!l->stream)
+		return &peer->wire;
+	return peer->stream ? &peer->stream->layer : NULL;
+}
+
+uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns)
+{
+	const struct net_layer *other = other_end(l);
+	uint64_t heard_ns = other ? time_of(&other->heard, off) : 0;
+
+	if (heard_ns && heard_ns < time_ns)
+		time_ns = heard_ns;
+	net_times_add(&l->told, off, 1, time_ns);
+	return time_ns;
+}
+
+uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns)
+{
+	const struct net_layer *other = other_end(l);
+	uint64_t told_ns = other ? time_of(&other->told, off) : 0;
+
+	return told_ns > time_ns ? told_ns : time_ns;
+}
