@@ -199,6 +199,21 @@ START_TEST(a_connection_whose_talk_is_understood_is_no_row)
 }
 END_TEST
 
+START_TEST(what_is_read_in_clear_text_is_told_once)
+{
+	TracePacket *pkt;
+
+	pkt = good_net_slice(&n, n.request->track_event->track_uuid, "TLS exchange", "tls", 210000,
+			     220000);
+	good_net_put_number(&n, pkt, "connection", 7);
+	ck_assert_int_eq(report("--pid 100"), 0);
+	ck_assert_uint_eq(count("TLS exchange"), 1); /* the other connection's */
+	assert_says(out, "7 exchanges");
+	ck_assert_int_eq(report("--pid 100 --json"), 0);
+	ck_assert_uint_eq(count("\"kind\":\"tls\""), 2);
+}
+END_TEST
+
 START_TEST(many_requests_stay_readable)
 {
 	uint64_t lane = n.request->track_event->track_uuid;
@@ -325,6 +340,7 @@ int main(void)
 	tcase_add_test(tc, order_in_the_file_does_not_matter);
 	tcase_add_test(tc, what_has_no_end_goes_on_to_the_end);
 	tcase_add_test(tc, a_connection_whose_talk_is_understood_is_no_row);
+	tcase_add_test(tc, what_is_read_in_clear_text_is_told_once);
 	tcase_add_test(tc, many_requests_stay_readable);
 	tcase_add_test(tc, percentiles_are_of_what_is_over);
 	tcase_add_test(tc, what_would_harm_a_terminal_is_escaped);
