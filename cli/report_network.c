@@ -326,15 +326,27 @@ static int more_of_it(const void *pa, const void *pb)
 	return a->origin < b->origin ? -1 : a->origin > b->origin;
 }
 
+/* They are sorted to the end. */
+static bool has_nothing(const struct net_total *t)
+{
+	return t->n == 0 && net_sent(t) + net_received(t) == 0;
+}
+
 static void print_totals(const struct network_report *n)
 {
+	size_t n_told = n->n_origins;
+
 	qsort(n->origins, n->n_origins, sizeof(*n->origins), more_of_it);
 	printf("\n%9s %7s %6s %7s %9s %9s %9s %9s %9s  %s\n", "exchanges", "failed", "conns",
 	       "resent", "sent", "received", "50%", "95%", "99%", "process, origin");
-	for (size_t i = 0; i < n->n_origins && i < n->r->o->max_rows; i++)
+	while (n_told > 0 && has_nothing(&n->origins[n_told - 1]))
+		n_told--;
+	for (size_t i = 0; i < n_told && i < n->r->o->max_rows; i++)
 		print_total(n, &n->origins[i]);
-	if (n->n_origins > n->r->o->max_rows)
-		printf("%84s%zu more, see --top\n", "", n->n_origins - n->r->o->max_rows);
+	if (n_told > n->r->o->max_rows)
+		printf("%84s%zu more, see --top\n", "", n_told - n->r->o->max_rows);
+	if (n_told < n->n_origins)
+		printf("%84s%zu more without exchanges and bytes\n", "", n->n_origins - n_told);
 }
 
 static void print_level(const struct network_report *n)

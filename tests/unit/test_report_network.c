@@ -195,6 +195,14 @@ START_TEST(a_connection_whose_talk_is_understood_is_no_row)
 	assert_silent("TCP api.example.org");
 	/* Of those that are in no row there are the sums. */
 	assert_says(out, "app [100], unix /run/x.sock");
+	assert_silent("without exchanges");
+	good_net_arg(&n, n.last_unix, "bytes_sent")->uint_value = 0;
+	ck_assert_int_eq(report(""), 0);
+	assert_silent("unix /run/x.sock");
+	assert_says(out, " 1 more without exchanges and bytes");
+	ck_assert_int_eq(report("--json"), 0);
+	assert_says(out, "unix /run/x.sock");
+	ck_assert_int_eq(report(""), 0);
 	assert_says(out, "app [100], example.org:80");
 }
 END_TEST
