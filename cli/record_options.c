@@ -194,10 +194,55 @@ static int parse_net_option(int c, const char *arg, struct record_options *o)
 	}
 }
 
-static int parse_option(int c, char *arg, struct record_options *o)
+static int parse_filter(int c, char *arg, struct record_options *o)
+{
+	switch (c) {
+	case 'p':
+		return parse_pids(arg, o);
+	case 'u':
+		return parse_user(arg, o);
+	case OPT_CGROUP:
+		return parse_cgroup(arg, o);
+	default:
+		o->comm = arg;
+		return 0;
+	}
+}
+
+/* How much, how long, how often. */
+static int parse_amount(int c, const char *arg, struct record_options *o)
 {
 	uint64_t n;
 
+	switch (c) {
+	case 'F':
+		if (text_u64(arg, 1, 100000, &n) < 0)
+			return bad("--freq", arg, "want 1 to 100000");
+		o->freq_hz = (uint32_t)n;
+		return 0;
+	case OPT_PERIOD:
+		if (text_u64(arg, 1, INT64_MAX, &o->period) < 0)
+			return bad("--period", arg, "want a number of events");
+		return 0;
+	case OPT_COUNTERS:
+		if (text_duration_ns(arg, 3600000000000ull, &n) < 0 || n < 10000000)
+			return bad("--counters", arg, "want 10ms to 1h");
+		o->counters_interval_ms = (uint32_t)(n / 1000000);
+		return 0;
+	case OPT_ALLOC_BYTES:
+		if (text_bytes(arg, 1ull << 40, &o->alloc_bytes) < 0 || !o->alloc_bytes)
+			return bad("--alloc-bytes", arg, "want a size such as 64K or 1M");
+		return 0;
+	default: /* OPT_OFFCPU_MIN */
+		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
+			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
+		o->has_offcpu_min = true;
+		return 0;
+	}
+}
+
+static int parse_option(int c, char *arg, struct record_options *o)
+{
 	switch (c) {
 	case 'd':
 		if (text_duration_ns(arg, MAX_DURATION_NS, &o->duration_ns) < 0 || !o->duration_ns)
@@ -219,26 +264,8 @@ static int parse_option(int c, char *arg, struct record_options *o)
 		return split(arg, o->sources, &o->n_sources);
 	case OPT_NO:
 		return split(arg, o->without, &o->n_without);
-	case 'F':
-		if (text_u64(arg, 1, 100000, &n) < 0)
-			return bad("--freq", arg, "want 1 to 100000");
-		o->freq_hz = (uint32_t)n;
-		return 0;
-	case OPT_PERIOD:
-		if (text_u64(arg, 1, INT64_MAX, &o->period) < 0)
-			return bad("--period", arg, "want a number of events");
-		return 0;
 	case 'e':
 		return add_event(o, arg);
-	case OPT_COUNTERS:
-		if (text_duration_ns(arg, 3600000000000ull, &n) < 0 || n < 10000000)
-			return bad("--counters", arg, "want 10ms to 1h");
-		o->counters_interval_ms = (uint32_t)(n / 1000000);
-		return 0;
-	case OPT_ALLOC_BYTES:
-		if (text_bytes(arg, 1ull << 40, &o->alloc_bytes) < 0 || !o->alloc_bytes)
-			return bad("--alloc-bytes", arg, "want a size such as 64K or 1M");
-		return 0;
 	case OPT_GPU_API:
 		o->gpu_api = arg ? arg : "default";
 		return 0;
@@ -247,20 +274,17 @@ static int parse_option(int c, char *arg, struct record_options *o)
 	case OPT_NAMES:
 	case OPT_PLAINTEXT:
 		return parse_net_option(c, arg, o);
+	case 'F':
+	case OPT_PERIOD:
+	case OPT_COUNTERS:
+	case OPT_ALLOC_BYTES:
 	case OPT_OFFCPU_MIN:
-		if (text_duration_ns(arg, 3600000000000ull, &o->offcpu_min_ns) < 0)
-			return bad("--offcpu-min", arg, "want a time such as 1ms, up to 1h");
-		o->has_offcpu_min = true;
-		return 0;
+		return parse_amount(c, arg, o);
 	case 'p':
-		return parse_pids(arg, o);
-	case OPT_COMM:
-		o->comm = arg;
-		return 0;
-	case OPT_CGROUP:
-		return parse_cgroup(arg, o);
 	case 'u':
-		return parse_user(arg, o);
+	case OPT_COMM:
+	case OPT_CGROUP:
+		return parse_filter(c, arg, o);
 	case OPT_HELP:
 		fputs(usage, stdout);
 		return -ECANCELED;

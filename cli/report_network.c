@@ -104,6 +104,20 @@ static bool is_connection(const struct trace_net *item)
 	       item->kind == TRACE_NET_UDP;
 }
 
+#define UNDERSTOOD_TURNS    ((void *)1) /* what TLS has carried, by lengths */
+#define UNDERSTOOD_REQUESTS ((void *)2)
+
+static void *understood(const struct network_report *n, const struct trace_net *item)
+{
+	return hash_get_u64(n->understood, net_number(n, item, "connection"));
+}
+
+/* What is in it is there in clear text. */
+static bool is_told_twice(const struct network_report *n, const struct trace_net *item)
+{
+	return item->kind == TRACE_NET_TLS && understood(n, item) == UNDERSTOOD_REQUESTS;
+}
+
 /*
  * A connection whose talk is understood has that for rows; one that was there before and
  * those of UNIX sockets and UDP, of which a machine has thousands, are in the sums alone.
@@ -113,7 +127,7 @@ static bool is_row(const struct network_report *n, const struct trace_net *item)
 	if (!is_connection(item))
 		return true;
 	return item->kind == TRACE_NET_CONNECTION && !net_has(n, item, "before") &&
-	       !hash_get_u64(n->understood, net_number(n, item, "connection"));
+	       !understood(n, item);
 }
 
 static struct net_total *total_of(struct hash *h, struct net_total **list, size_t *n,
@@ -167,6 +181,8 @@ static int add(struct network_report *n, const struct trace_net *item)
 	if (!origin || !process)
 		return -ENOMEM;
 	n->n_items++;
+	if (is_told_twice(n, item))
+		return 0;
 	add_to(n, process, item);
 	add_to(n, origin, item);
 	if (!is_connection(item) && item->kind != TRACE_NET_FAILED && !net_is_open(n, item))
@@ -186,11 +202,16 @@ static int find_understood(struct network_report *n, const struct trace_net *ite
 {
 	int r = 0;
 
-	for (size_t i = 0; i < n_items && r == 0; i++)
-		if ((items[i].kind == TRACE_NET_REQUEST || items[i].kind == TRACE_NET_TLS) &&
-		    net_has(n, &items[i], "connection"))
-			r = hash_set_u64(n->understood, net_number(n, &items[i], "connection"),
-					 (void *)1);
+	for (size_t i = 0; i < n_items && r == 0; i++) {
+		uint64_t cookie = net_number(n, &items[i], "connection");
+
+		if (!cookie)
+			continue;
+		if (items[i].kind == TRACE_NET_REQUEST)
+			r = hash_set_u64(n->understood, cookie, UNDERSTOOD_REQUESTS);
+		else if (items[i].kind == TRACE_NET_TLS && !understood(n, &items[i]))
+			r = hash_set_u64(n->understood, cookie, UNDERSTOOD_TURNS);
+	}
 	return r;
 }
 
@@ -305,15 +326,27 @@ static int more_of_it(const void *pa, const void *pb)
 	return a->origin < b->origin ? -1 : a->origin > b->origin;
 }
 
+/* They are sorted to the end. */
+static bool has_nothing(const struct net_total *t)
+{
+	return t->n == 0 && net_sent(t) + net_received(t) == 0;
+}
+
 static void print_totals(const struct network_report *n)
 {
+	size_t n_told = n->n_origins;
+
 	qsort(n->origins, n->n_origins, sizeof(*n->origins), more_of_it);
 	printf("\n%9s %7s %6s %7s %9s %9s %9s %9s %9s  %s\n", "exchanges", "failed", "conns",
 	       "resent", "sent", "received", "50%", "95%", "99%", "process, origin");
-	for (size_t i = 0; i < n->n_origins && i < n->r->o->max_rows; i++)
+	while (n_told > 0 && has_nothing(&n->origins[n_told - 1]))
+		n_told--;
+	for (size_t i = 0; i < n_told && i < n->r->o->max_rows; i++)
 		print_total(n, &n->origins[i]);
-	if (n->n_origins > n->r->o->max_rows)
-		printf("%84s%zu more, see --top\n", "", n->n_origins - n->r->o->max_rows);
+	if (n_told > n->r->o->max_rows)
+		printf("%84s%zu more, see --top\n", "", n_told - n->r->o->max_rows);
+	if (n_told < n->n_origins)
+		printf("%84s%zu more without exchanges and bytes\n", "", n->n_origins - n_told);
 }
 
 static void print_level(const struct network_report *n)

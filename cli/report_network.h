@@ -36,7 +36,7 @@ struct network_report {
 	struct net_time *times;
 	size_t n_times;
 	struct hash *by_process, *by_origin; /* index + 1 */
-	struct hash *understood; /* cookies of connections whose talk has rows of its own */
+	struct hash *understood; /* cookie of a connection -> how far its talk is, UNDERSTOOD_* */
 };
 
 /* An argument of it; none: "", 0. */

@@ -175,6 +175,9 @@ static struct report_text what_of(const struct network_report *n, const struct t
 			 url[0] == '/' ? host : "", url);
 	else if (item->kind == TRACE_NET_LOOKUP || item->kind == TRACE_NET_REQUEST)
 		snprintf(text, sizeof(text), "%.1000s", name);
+	else if (item->kind == TRACE_NET_FAILED)
+		snprintf(text, sizeof(text), "connect %.800s %.100s", origin,
+			 net_text(n, item, "error"));
 	else
 		snprintf(text, sizeof(text), "%s %.800s",
 			 item->kind == TRACE_NET_CONNECTION ? "TCP" : name, origin);
@@ -186,7 +189,7 @@ static struct report_text status_of(const struct network_report *n, const struct
 	uint64_t status = net_number(n, row->item, "status");
 	const char *error = net_text(n, row->item, "error");
 
-	if (row->item->kind == TRACE_NET_FAILED) /* its name has the error */
+	if (row->item->kind == TRACE_NET_FAILED) /* why stands behind whom */
 		return report_printable("failed");
 	if (row->item->kind == TRACE_NET_LOOKUP && net_text(n, row->item, "rcode")[0])
 		return report_printable(net_text(n, row->item, "rcode"));

@@ -307,8 +307,8 @@ static void add_others(struct good_network *n, uint64_t connections)
 	good_net_put_number(n, pkt, "bytes_received", 20000);
 
 	origin = good_net_track(n, "unix /run/x.sock", connections);
-	pkt = good_net_slice(n, good_net_track(n, "connections", origin), "connection", "unix",
-			     100000, 200000);
+	pkt = n->last_unix = good_net_slice(n, good_net_track(n, "connections", origin),
+					    "connection", "unix", 100000, 200000);
 	good_net_put_number(n, pkt, "bytes_sent", 10);
 	good_net_put_bool(n, pkt, "before");
 }

@@ -13,7 +13,7 @@
 
 struct good_network {
 	/* BEGINs; their ENDs are right behind them. */
-	TracePacket *lookup, *connection, *connect, *established, *failed;
+	TracePacket *lookup, *connection, *connect, *established, *failed, *last_unix;
 	TracePacket *request, *phases[4]; /* connect, send, wait, receive */
 	TracePacket *served, *served_phases[3];
 	TracePacket *sent, *received; /* instants of app's thread, with the flow */

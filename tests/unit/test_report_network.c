@@ -195,7 +195,30 @@ START_TEST(a_connection_whose_talk_is_understood_is_no_row)
 	assert_silent("TCP api.example.org");
 	/* Of those that are in no row there are the sums. */
 	assert_says(out, "app [100], unix /run/x.sock");
+	assert_silent("without exchanges");
+	good_net_arg(&n, n.last_unix, "bytes_sent")->uint_value = 0;
+	ck_assert_int_eq(report(""), 0);
+	assert_silent("unix /run/x.sock");
+	assert_says(out, " 1 more without exchanges and bytes");
+	ck_assert_int_eq(report("--json"), 0);
+	assert_says(out, "unix /run/x.sock");
+	ck_assert_int_eq(report(""), 0);
 	assert_says(out, "app [100], example.org:80");
+}
+END_TEST
+
+START_TEST(what_is_read_in_clear_text_is_told_once)
+{
+	TracePacket *pkt;
+
+	pkt = good_net_slice(&n, n.request->track_event->track_uuid, "TLS exchange", "tls", 210000,
+			     220000);
+	good_net_put_number(&n, pkt, "connection", 7);
+	ck_assert_int_eq(report("--pid 100"), 0);
+	ck_assert_uint_eq(count("TLS exchange"), 1); /* the other connection's */
+	assert_says(out, "7 exchanges");
+	ck_assert_int_eq(report("--pid 100 --json"), 0);
+	ck_assert_uint_eq(count("\"kind\":\"tls\""), 2);
 }
 END_TEST
 
@@ -325,6 +348,7 @@ int main(void)
 	tcase_add_test(tc, order_in_the_file_does_not_matter);
 	tcase_add_test(tc, what_has_no_end_goes_on_to_the_end);
 	tcase_add_test(tc, a_connection_whose_talk_is_understood_is_no_row);
+	tcase_add_test(tc, what_is_read_in_clear_text_is_told_once);
 	tcase_add_test(tc, many_requests_stay_readable);
 	tcase_add_test(tc, percentiles_are_of_what_is_over);
 	tcase_add_test(tc, what_would_harm_a_terminal_is_escaped);
