@@ -158,6 +158,9 @@ static __always_inline void tell_runs(struct net_room *room, const struct plain_
 	fill(ev, m);
 	ev->n_runs = n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;
+	asm volatile("" : "+r"(at), "+r"(n)); /* the verifier shall see the bounds that follow */
+	if (at > NET_MAX_RUNS * sizeof(struct net_run) || n > NET_MAX_PAYLOAD)
+		return; /* cannot be */
 	if (at)
 		bpf_probe_read_kernel(ev->data, at, room->runs);
 	asm volatile("" : "+r"(at), "+r"(n));
