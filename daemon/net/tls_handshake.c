@@ -35,7 +35,7 @@ static uint32_t wrapped(const struct tls_wire *t)
 
 bool tls_is_alert_len(const struct tls_wire *t, uint32_t len)
 {
-	return is_13(t) && len == 2 + wrapped(t);
+	return (is_13(t) || !t->handshake.version) && len == 2 + wrapped(t);
 }
 
 static bool is_finished_len(const struct tls_wire *t, uint32_t len)
@@ -87,6 +87,8 @@ void tls_handshake_end(struct tls_wire *t, uint64_t time_ns, uint32_t flag)
 		return;
 	if (t->perhaps_over_ns)
 		tls_handshake_over(t, t->perhaps_over_ns);
+	else if (t->handshake.lost && t->dirs[NET_RESPONSE].talks)
+		tls_handshake_over(t, 0);
 	else if (flag & EXCHANGE_CLOSED)
 		tls_handshake_fail(t, time_ns);
 	else
@@ -172,20 +174,29 @@ static bool client_data(struct tls_wire *t, uint32_t len, uint64_t time_ns)
 static bool server_data(struct tls_wire *t, uint32_t len, uint64_t time_ns)
 {
 	t->dirs[NET_RESPONSE].talks = true;
-	if (!t->handshake.version)
+	if (!t->handshake.version && !t->dirs[NET_REQUEST].finished)
 		return false;
 	if (!is_13(t)) { /* nobody speaks before the end, which we have missed */
 		tls_handshake_over(t, 0);
 		return true;
 	}
+	if (t->handshake.early_data) /* its response may be there already */
+		return false;
 	if (tls_is_alert_len(t, len)) {
 		secret_alert(t, NET_RESPONSE, time_ns);
 		return false;
 	}
-	if (!t->perhaps_over_ns || t->handshake.early_data)
+	if (!t->perhaps_over_ns)
 		return false;
 	tls_handshake_over(t, t->perhaps_over_ns);
 	return true;
+}
+
+/* What the client has said last may have been its Finished. */
+void tls_handshake_hole(struct tls_wire *t, enum net_direction dir)
+{
+	if (dir == NET_REQUEST && t->handshake.server_hello_ns && is_13(t))
+		tls_handshake_over(t, 0);
 }
 
 bool tls_handshake_blind(struct tls_wire *t, enum net_direction dir, uint64_t time_ns)
@@ -296,6 +307,8 @@ int tls_handshake_content(struct tls_wire *t, enum net_direction dir, const uint
 	}
 	if (is_first && data && !tls_messages_is_hello(m, data[0]))
 		return tls_handshake_refuse(t, time_ns);
+	if (m->is_broken && data && d->left + n == d->length)
+		tls_messages_restart(m, data[0]);
 	tls_messages_feed(m, data, n);
 	if (!m->hello)
 		return 0;

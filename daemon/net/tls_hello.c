@@ -65,6 +65,14 @@ bool tls_messages_is_hello(const struct tls_messages *m, uint8_t first)
 	return first == (m->dir == NET_REQUEST ? CLIENT_HELLO : SERVER_HELLO);
 }
 
+void tls_messages_restart(struct tls_messages *m, uint8_t first)
+{
+	if (!tls_messages_is_hello(m, first))
+		return;
+	m->is_broken = false;
+	go_on(m, TLS_STEP_HEAD, 0, HEAD_LEN);
+}
+
 /* ---- extensions ---- */
 
 /* Values nobody means (RFC 8701): both bytes are 0x?a and alike. */

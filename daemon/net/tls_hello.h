@@ -56,6 +56,8 @@ struct tls_messages *tls_messages_new(const struct net_privacy *p, struct tls_ha
 void tls_messages_free(struct tls_messages *both); /* wipes them; takes NULL */
 /* Does a message that begins with that open its direction? */
 bool tls_messages_is_hello(const struct tls_messages *m, uint8_t first);
+/* A record begins, behind what was missing: if it is with a hello, all goes on from there. */
+void tls_messages_restart(struct tls_messages *m, uint8_t first);
 /* The next `n` bytes of messages; `data` NULL: they are not known. */
 void tls_messages_feed(struct tls_messages *m, const uint8_t *data, size_t n);
 

@@ -273,6 +273,8 @@ static int pass_gap(struct walk *w, uint64_t gap)
 	if (d->in_step && gap <= d->left)
 		return walk(w, d->next, NULL, gap);
 	out_of_step(w->t, d);
+	if (w->t->stage == TLS_SHAKES)
+		tls_handshake_hole(w->t, w->dir);
 	return 0;
 }
 
@@ -301,6 +303,7 @@ int tls_wire_piece(struct tls_wire *t, enum net_direction dir, const struct net_
 		d->has_begun = true;
 		d->next = off;
 		d->in_step = off == 0;
+		t->handshake.lost |= off > 0 && t->stage == TLS_SHAKES;
 	}
 	if (off > d->next)
 		r = pass_gap(&w, off - d->next);

@@ -72,6 +72,8 @@ int tls_handshake_content(struct tls_wire *t, enum net_direction dir, const uint
 			  uint64_t time_ns);
 /* A piece that nothing can be read of. Is it data? */
 bool tls_handshake_blind(struct tls_wire *t, enum net_direction dir, uint64_t time_ns);
+/* Records of that direction were not seen. */
+void tls_handshake_hole(struct tls_wire *t, enum net_direction dir);
 /* `time_ns` 0: nobody knows when that was. */
 void tls_handshake_over(struct tls_wire *t, uint64_t time_ns);
 void tls_handshake_fail(struct tls_wire *t, uint64_t time_ns);
@@ -79,7 +81,7 @@ void tls_handshake_fail(struct tls_wire *t, uint64_t time_ns);
 int tls_handshake_refuse(struct tls_wire *t, uint64_t time_ns);
 /* The connection (EXCHANGE_CLOSED) or the recording ends. */
 void tls_handshake_end(struct tls_wire *t, uint64_t time_ns, uint32_t flag);
-/* So long are what encrypts an alert, and nothing else. */
+/* Of TLS 1.3: so long is an alert, and little else. */
 bool tls_is_alert_len(const struct tls_wire *t, uint32_t len);
 
 #endif

@@ -319,6 +319,562 @@ START_TEST(an_alert_says_who_gave_up_and_why)
 }
 END_TEST
 
+/* ---- made up: a handshake, and records behind it ---- */
+
+/* A record of `len` bytes that mean nothing; of the piece `known` are known. */
+static void say_known(enum net_direction dir, unsigned line, uint8_t type, size_t len, size_t known)
+{
+	static uint8_t record[5 + 0x10000];
+
+	record[0] = type;
+	record[1] = record[2] = 3;
+	record[3] = (uint8_t)(len >> 8);
+	record[4] = (uint8_t)len;
+	ck_assert_int_eq(move_known(dir, NS(line), record, 5 + len, MIN(known, 5 + len)), 0);
+}
+
+static void say(enum net_direction dir, unsigned line, uint8_t type, size_t len)
+{
+	say_known(dir, line, type, len, SIZE_MAX);
+}
+
+/* So many lines of them are the handshake. */
+#define LINES_13 3
+#define LINES_12 4
+
+START_TEST(turns_follow_each_other)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	say(NET_RESPONSE, 10, 23, 200); /* a ticket, perhaps */
+	say(NET_REQUEST, 11, 23, 100);
+	say(NET_REQUEST, 12, 23, 50);
+	say(NET_RESPONSE, 13, 23, 16401);
+	say(NET_RESPONSE, 14, 23, 1000);
+	ck_assert_uint_eq(told.n_turns, 0);
+	say(NET_REQUEST, 15, 23, 30);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].request_ns, NS(11));
+	ck_assert_uint_eq(told.turns[0].request_end_ns, NS(12));
+	ck_assert_uint_eq(told.turns[0].request_bytes, 160);
+	ck_assert_uint_eq(told.turns[0].response_ns, NS(13));
+	ck_assert_uint_eq(told.turns[0].response_end_ns, NS(14));
+	ck_assert_uint_eq(told.turns[0].response_bytes, 16406 + 1005);
+	ck_assert_uint_eq(told.turns[0].response_off, offs[NET_RESPONSE] - 16406 - 1005);
+	say(NET_RESPONSE, 16, 23, 10);
+	tls_wire_fin(wire, NET_RESPONSE, NS(17));
+	ck_assert_uint_eq(told.n_turns, 2);
+	ck_assert_uint_eq(told.turns[1].index, 1);
+	ck_assert_uint_eq(told.turns[1].flags, 0);
+	tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 2);
+	ck_assert_uint_eq(told.n_handshakes, 1);
+}
+END_TEST
+
+START_TEST(two_equal_tickets_are_no_response)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	say(NET_REQUEST, 11, 23, 100);
+	say(NET_RESPONSE, 12, 23, 250);
+	say(NET_RESPONSE, 12, 23, 250);
+	say(NET_RESPONSE, 13, 23, 250);
+	tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].response_ns, NS(13));
+	ck_assert_uint_eq(told.turns[0].response_bytes, 255);
+}
+END_TEST
+
+START_TEST(a_turn_without_an_end_says_so)
+{
+	static const uint32_t flags[] = { EXCHANGE_CLOSED, EXCHANGE_INCOMPLETE };
+	static const uint8_t half[] = { 23, 3, 3, 1, 0, 1, 2, 3 };
+
+	for (int i = 0; i < 2; i++) {
+		play_lines(conversation_tls12, LINES_12, 1000);
+		say(NET_REQUEST, 11, 23, 100);
+		tls_wire_end(wire, NS(12), flags[i]);
+		ck_assert_uint_eq(told.n_turns, 1);
+		ck_assert_uint_eq(told.turns[0].flags, flags[i]);
+		ck_assert_uint_eq(told.turns[0].response_ns, 0);
+
+		play_lines(conversation_tls12, LINES_12, 1000);
+		say(NET_REQUEST, 11, 23, 100);
+		ck_assert_int_eq(move(NET_RESPONSE, NS(12), half, sizeof(half)), 0);
+		tls_wire_end(wire, NS(13), flags[i]);
+		ck_assert_uint_eq(told.n_turns, 1);
+		ck_assert_uint_eq(told.turns[0].flags, flags[i]);
+		ck_assert_uint_eq(told.turns[0].response_bytes, sizeof(half));
+	}
+}
+END_TEST
+
+START_TEST(a_server_may_speak_first)
+{
+	play_lines(conversation_tls12, LINES_12, 1000);
+	say(NET_RESPONSE, 10, 23, 60);
+	say(NET_REQUEST, 11, 23, 40);
+	tls_wire_end(wire, NS(12), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 2);
+	ck_assert_uint_eq(told.turns[0].flags, EXCHANGE_NO_REQUEST);
+	ck_assert_uint_eq(told.turns[0].response_bytes, 65);
+	ck_assert_uint_eq(told.turns[1].request_bytes, 45);
+}
+END_TEST
+
+/* ---- what is not known ---- */
+
+START_TEST(heads_of_records_are_enough)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		say_known(NET_REQUEST, 10 + 2 * i, 23, 300, 5);
+		say_known(NET_RESPONSE, 11 + 2 * i, 23, 16401, 5);
+	}
+	say_known(NET_REQUEST, 20, 23, 19, 5); /* close_notify */
+	tls_wire_end(wire, NS(21), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(told.turns[i].flags, 0);
+		ck_assert_uint_eq(told.turns[i].request_bytes, 305);
+		ck_assert_uint_eq(told.turns[i].response_bytes, 16406);
+	}
+}
+END_TEST
+
+START_TEST(without_heads_there_are_turns_all_the_same)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		say_known(NET_REQUEST, 10 + 2 * i, 23, 300, 0);
+		say_known(NET_RESPONSE, 11 + 2 * i, 23, 60000, 0);
+	}
+	say_known(NET_REQUEST, 20, 23, 19, 0);
+	tls_wire_end(wire, NS(21), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(told.turns[i].request_bytes, 305);
+		ck_assert_uint_eq(told.turns[i].response_bytes, 60005);
+		ck_assert_uint_eq(told.turns[i].response_ns, NS(11 + 2 * i));
+	}
+}
+END_TEST
+
+/* The whole second line is one piece, of which as much is known as is copied of one. */
+START_TEST(a_certificate_may_be_longer_than_what_is_copied)
+{
+	struct talk t;
+
+	read_talk(conversation_tls12, &t);
+	for (size_t known = 200; known < t.lines[1].bytes.len; known += 11) {
+		start();
+		play_line(&t.lines[0], 0, 1000);
+		ck_assert_int_eq(move_known(NET_RESPONSE, NS(1), t.lines[1].bytes.data,
+					    t.lines[1].bytes.len, known),
+				 0);
+		play_line(&t.lines[2], 2, 1000);
+		play_line(&t.lines[3], 3, 1000);
+		ck_assert_uint_eq(told.n_handshakes, 1);
+		ck_assert(!told.h.failed);
+		ck_assert_uint_eq(told.h.version, 0x0303);
+		ck_assert_str_eq(told.h.alpn, "http/1.1");
+		ck_assert_uint_eq(told.h.end_ns, NS(3));
+		ck_assert(!told.h.resumed);
+	}
+	talk_done(&t);
+}
+END_TEST
+
+START_TEST(a_hole_within_a_record_is_passed_over)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	say(NET_REQUEST, 10, 23, 300);
+	ck_assert_int_eq(move(NET_RESPONSE, NS(11), (const uint8_t[]){ 23, 3, 3, 1, 0, 9 }, 6), 0);
+	offs[NET_RESPONSE] += 255; /* nobody has told of the rest */
+	say(NET_RESPONSE, 12, 23, 100);
+	tls_wire_end(wire, NS(13), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].flags, 0);
+	ck_assert_uint_eq(told.turns[0].response_bytes, 261 + 105);
+}
+END_TEST
+
+START_TEST(behind_a_hole_the_next_piece_with_a_head_begins_a_record)
+{
+	play_lines(conversation_tls13, LINES_13, 1000);
+	say(NET_REQUEST, 10, 23, 300);
+	say(NET_RESPONSE, 11, 23, 100);
+	offs[NET_RESPONSE] += 5000;
+	say(NET_RESPONSE, 12, 23, 200);
+	say(NET_RESPONSE, 13, 23, 19); /* is known to be no data again */
+	tls_wire_end(wire, NS(13), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].flags, EXCHANGE_LOST);
+	ck_assert_uint_eq(told.turns[0].response_bytes, 105 + 205);
+}
+END_TEST
+
+/* One line of a handshake was never told of. */
+static void play_without(const char *text, unsigned missing, bool blind)
+{
+	struct talk t;
+
+	start();
+	read_talk(text, &t);
+	for (unsigned i = 0; i < t.n; i++) {
+		const struct line *l = &t.lines[i];
+
+		if (i == missing && !blind)
+			offs[l->dir] += l->bytes.len;
+		else if (i == missing)
+			ck_assert_int_eq(move_known(l->dir, NS(i), l->bytes.data, l->bytes.len, 0),
+					 0);
+		else
+			play_line(l, i, 0x10000);
+	}
+	talk_done(&t);
+	tls_wire_end(wire, NS(MAX_LINES), EXCHANGE_CLOSED);
+}
+
+static void verify_without(const struct expected *x, unsigned missing)
+{
+	uint64_t bytes = 0;
+
+	ck_assert_uint_eq(told.n_handshakes, 1);
+	ck_assert_msg(told.h.lost, "without line %u", missing);
+	ck_assert_msg(!told.h.failed, "without line %u", missing);
+	for (unsigned i = 0; i < told.n_turns; i++)
+		bytes += told.turns[i].response_bytes;
+	/* What an early request is answered with may be taken for the handshake's. */
+	if (!x->early_data)
+		ck_assert_uint_ge(bytes, x->response_bytes);
+	if (missing > 0)
+		ck_assert_str_eq(told.h.sni, "www.example.org");
+	if (missing != (unsigned)x->server_hello)
+		ck_assert_uint_eq(told.h.version, x->version);
+}
+
+START_TEST(a_handshake_goes_on_without_a_part_of_it)
+{
+	const struct expected *x = &all[_i];
+
+	for (unsigned missing = 0; missing <= (unsigned)x->end; missing++) {
+		play_without(x->text, missing, false);
+		verify_without(x, missing);
+		play_without(x->text, missing, true);
+		verify_without(x, missing);
+	}
+}
+END_TEST
+
+START_TEST(who_joins_late_has_turns_and_no_handshake)
+{
+	start();
+	offs[0] = offs[1] = 12345;
+	say(NET_REQUEST, 1, 23, 300);
+	say(NET_RESPONSE, 2, 23, 400);
+	say(NET_RESPONSE, 3, 21, 26); /* close_notify of TLS 1.2 */
+	tls_wire_end(wire, NS(4), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_handshakes, 0);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].request_bytes, 305);
+
+	start();
+	offs[0] = offs[1] = 12345;
+	say(NET_RESPONSE, 3, 21, 26);
+	tls_wire_end(wire, NS(4), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_handshakes, 0);
+	ck_assert_uint_eq(told.n_turns, 0);
+}
+END_TEST
+
+/* ---- how it fails ---- */
+
+START_TEST(a_connection_that_ends_too_early_has_failed)
+{
+	for (unsigned lines = 1; lines < LINES_12; lines++) {
+		play_lines(conversation_tls12, lines, 1000);
+		tls_wire_fin(wire, NET_RESPONSE, NS(9));
+		ck_assert_uint_eq(told.n_handshakes, 0);
+		tls_wire_fin(wire, NET_REQUEST, NS(10));
+		ck_assert_uint_eq(told.n_handshakes, 1);
+		ck_assert(told.h.failed);
+		ck_assert_uint_eq(told.h.failed_ns, NS(10));
+		ck_assert_int_eq(told.h.alert, -1);
+		tls_wire_end(wire, NS(11), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.n_handshakes, 1);
+
+		play_lines(conversation_tls12, lines, 1000);
+		tls_wire_end(wire, NS(9), EXCHANGE_INCOMPLETE); /* it is the recording that ends */
+		ck_assert_uint_eq(told.n_handshakes, 1);
+		ck_assert(!told.h.failed);
+		ck_assert_uint_eq(told.h.end_ns, 0);
+	}
+}
+END_TEST
+
+START_TEST(an_encrypted_alert_is_told_by_its_length)
+{
+	for (int dir = 0; dir < 2; dir++) {
+		play_lines(conversation_tls13, 2, 1000);
+		say(dir, 5, 23, 19);
+		ck_assert_uint_eq(told.n_handshakes, 1);
+		ck_assert(told.h.failed);
+		ck_assert_int_eq(told.h.alert, -1);
+		ck_assert_int_eq(told.h.alert_from, dir);
+		ck_assert_uint_eq(told.h.failed_ns, NS(5));
+		say(NET_REQUEST, 6, 23, 100);
+		tls_wire_end(wire, NS(7), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.n_turns, 0);
+		ck_assert_uint_eq(told.n_handshakes, 1);
+	}
+}
+END_TEST
+
+START_TEST(a_warning_is_no_failure)
+{
+	static const uint8_t warning[] = { 21, 3, 3, 0, 2, 1, 112 };
+	struct talk t;
+
+	start();
+	read_talk(conversation_tls12, &t);
+	play_line(&t.lines[0], 0, 1000);
+	ck_assert_int_eq(move(NET_RESPONSE, NS(1), warning, sizeof(warning)), 0);
+	for (unsigned i = 1; i < LINES_12; i++)
+		play_line(&t.lines[i], i, 1000);
+	talk_done(&t);
+	ck_assert_uint_eq(told.n_handshakes, 1);
+	ck_assert(!told.h.failed);
+	ck_assert_str_eq(tls_alert_name(told.h.alert), "unrecognized_name");
+	ck_assert_int_eq(told.h.alert_level, 1);
+}
+END_TEST
+
+START_TEST(what_is_not_tls_is_refused)
+{
+	/* SSL 2's hello for SSL 3 and later; a request; a ServerHello of a client. */
+	static const uint8_t ssl2[] = { 0x80, 0x2e, 0x01, 0x03, 0x01, 0x00, 0x15, 0x00, 0x00 };
+	static const uint8_t http[] = "GET / HTTP/1.1\r\n\r\n";
+	static const uint8_t hello[] = { 22, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3 };
+	static const uint8_t odd[] = { 22, 3, 3, 0xff, 0xff };
+
+	start();
+	ck_assert_int_eq(move(NET_REQUEST, NS(0), ssl2, sizeof(ssl2)), -EPROTO);
+	start();
+	ck_assert_int_eq(move(NET_REQUEST, NS(0), http, sizeof(http)), -EPROTO);
+	start();
+	ck_assert_int_eq(move(NET_REQUEST, NS(0), hello, sizeof(hello)), -EPROTO);
+	start();
+	ck_assert_int_eq(move(NET_REQUEST, NS(0), odd, sizeof(odd)), -EPROTO);
+	tls_wire_end(wire, NS(1), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_handshakes, 0);
+	/* A server that answers in clear text. */
+	play_lines(conversation_tls12, 1, 1000);
+	ck_assert_int_eq(move(NET_RESPONSE, NS(1), http, sizeof(http)), -EPROTO);
+	ck_assert_uint_eq(told.n_handshakes, 1);
+	ck_assert(told.h.failed);
+	ck_assert_uint_eq(told.h.failed_ns, NS(1));
+	ck_assert_uint_eq(told.n_turns, 0);
+}
+END_TEST
+
+START_TEST(a_hello_is_known_by_its_first_bytes)
+{
+	static const uint8_t hello[] = { 22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3 };
+	uint8_t other[sizeof(hello)];
+
+	for (size_t n = 0; n <= sizeof(hello); n++)
+		ck_assert_int_eq(tls_wire_is_hello(hello, n), n >= 5);
+	for (size_t i = 0; i < 10; i++) {
+		memcpy(other, hello, sizeof(other));
+		other[i] = 0xff;
+		/* The record's length may be anything reasonable, the message's low bytes too. */
+		ck_assert_int_eq(tls_wire_is_hello(other, sizeof(other)),
+				 i == 4 || i == 7 || i == 8);
+	}
+}
+END_TEST
+
+/* ---- ClientHello ---- */
+
+static void put(struct buf *b, const char *bytes, size_t n)
+{
+	ck_assert_int_eq(buf_append(b, bytes, n), 0);
+}
+
+static void put_u16(struct buf *b, size_t number)
+{
+	const char bytes[2] = { (char)(number >> 8), (char)number };
+
+	put(b, bytes, 2);
+}
+
+static void put_extension(struct buf *b, unsigned type, const char *body, size_t n)
+{
+	put_u16(b, type);
+	put_u16(b, n);
+	put(b, body, n);
+}
+
+static void put_name(struct buf *b, const char *name)
+{
+	struct buf body = { 0 };
+
+	put_u16(&body, strlen(name) + 3);
+	put(&body, "", 1);
+	put_u16(&body, strlen(name));
+	put(&body, name, strlen(name));
+	put_extension(b, 0, (const char *)body.data, body.len);
+	buf_done(&body);
+}
+
+/* The names have their lengths before them. */
+static void put_alpn(struct buf *b, const char *names, size_t n)
+{
+	struct buf body = { 0 };
+
+	put_u16(&body, n);
+	put(&body, names, n);
+	put_extension(b, 16, (const char *)body.data, body.len);
+	buf_done(&body);
+}
+
+/* A ClientHello with these extensions, in records of `room` bytes, in pieces of `chunk`. */
+static void say_hello(const struct buf *extensions, size_t room, size_t chunk)
+{
+	static const char fixed[34 + 1 + 4 + 2] = { 3, 3, [36] = 2, 0x13, 0x01, 1, 0 };
+	struct buf message = { 0 }, wire_bytes = { 0 };
+
+	put(&message, "\1\0", 2);
+	put_u16(&message, sizeof(fixed) + 2 + extensions->len);
+	put(&message, fixed, sizeof(fixed));
+	put_u16(&message, extensions->len);
+	put(&message, (const char *)extensions->data, extensions->len);
+	for (size_t at = 0; at < message.len; at += room) {
+		size_t n = MIN(room, message.len - at);
+
+		put(&wire_bytes, "\26\3\1", 3);
+		put_u16(&wire_bytes, n);
+		put(&wire_bytes, (const char *)message.data + at, n);
+	}
+	start();
+	for (size_t at = 0; at < wire_bytes.len; at += chunk)
+		ck_assert_int_eq(move(NET_REQUEST, NS(0), wire_bytes.data + at,
+				      MIN(chunk, wire_bytes.len - at)),
+				 0);
+	buf_done(&message);
+	buf_done(&wire_bytes);
+	ck_assert_uint_lt(tls_wire_bytes(wire), 4096);
+}
+
+START_TEST(a_large_hello_is_read_piece_by_piece)
+{
+	static const char padding[30000];
+	static const size_t rooms[] = { 16384, 1000, 100, 7 };
+	static const size_t chunks[] = { 100000, 1448, 60, 3 };
+	struct buf b = { 0 };
+
+	put_extension(&b, 21, padding, sizeof(padding));
+	put_name(&b, "large.example.org");
+	put_extension(&b, 51, padding, sizeof(padding));
+	put_alpn(&b, "\2h2\10http/1.1", 12);
+	put_extension(&b, 42, padding, 0);
+	for (size_t i = 0; i < 4; i++) {
+		for (size_t k = 0; k < 4; k++) {
+			const struct tls_handshake *h;
+
+			say_hello(&b, rooms[i], chunks[k]);
+			h = tls_wire_handshake(wire);
+			ck_assert_str_eq(h->sni, "large.example.org");
+			ck_assert_str_eq(h->alpn_offered, "h2,http/1.1");
+			ck_assert(h->early_data && !h->lost);
+		}
+	}
+	buf_done(&b);
+}
+END_TEST
+
+START_TEST(protocols_are_told_without_grease)
+{
+	static const char text[] = "\2\n\n\3a,b\2\xfa\xfa\4h\1\x80g";
+	static const char many[] = "\24"
+				   "01234567890123456789\24"
+				   "01234567890123456789\24"
+				   "01234567890123456789\2h2";
+	struct buf b = { 0 };
+
+	put_alpn(&b, text, sizeof(text) - 1);
+	say_hello(&b, 16384, 10000);
+	ck_assert_str_eq(tls_wire_handshake(wire)->alpn_offered, "a?b,h??g");
+	buf_done(&b);
+	put_alpn(&b, many, sizeof(many) - 1);
+	say_hello(&b, 16384, 10000);
+	ck_assert_str_eq(tls_wire_handshake(wire)->alpn_offered,
+			 "01234567890123456789,01234567890123456789,...");
+	buf_done(&b);
+	put_alpn(&b, "\377h2", 3); /* longer than there is */
+	put_extension(&b, 0, "\0\20\0\377", 4);
+	say_hello(&b, 16384, 10000);
+	ck_assert_str_eq(tls_wire_handshake(wire)->alpn_offered, "");
+	ck_assert_str_eq(tls_wire_handshake(wire)->sni, "");
+	buf_done(&b);
+}
+END_TEST
+
+START_TEST(names_are_hashed_where_that_is_wanted)
+{
+	keep.hash_names = true;
+	play(conversation_tls13, 1000);
+	keep.hash_names = false;
+	ck_assert_int_eq(told.h.sni[0], '#');
+	ck_assert_ptr_null(strstr(told.h.sni, "example"));
+	ck_assert_str_eq(told.h.alpn_offered, "h2,http/1.1");
+}
+END_TEST
+
+START_TEST(numbers_have_their_names)
+{
+	ck_assert_str_eq(tls_version_name(0x0304), "TLS 1.3");
+	ck_assert_str_eq(tls_version_name(0x0300), "SSL 3.0");
+	ck_assert_ptr_null(tls_version_name(0x0305));
+	ck_assert_str_eq(tls_cipher_name(0x0001), "TLS_RSA_WITH_NULL_MD5");
+	ck_assert_str_eq(tls_cipher_name(0xc02f), "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256");
+	ck_assert_str_eq(tls_cipher_name(0xcca8), "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256");
+	ck_assert_str_eq(tls_cipher_name(0xd005), "TLS_ECDHE_PSK_WITH_AES_128_CCM_SHA256");
+	ck_assert_ptr_null(tls_cipher_name(0x0a0a));
+	ck_assert_str_eq(tls_alert_name(0), "close_notify");
+	ck_assert_str_eq(tls_alert_name(121), "ech_required");
+	ck_assert_ptr_null(tls_alert_name(-1));
+	ck_assert_ptr_null(tls_alert_name(0x10000));
+}
+END_TEST
+
+static void add_made_up(Suite *s)
+{
+	TCase *t = tcase_create("made_up");
+
+	suite_add_tcase(s, t);
+	tcase_add_checked_fixture(t, NULL, tear_down);
+	tcase_add_test(t, turns_follow_each_other);
+	tcase_add_test(t, two_equal_tickets_are_no_response);
+	tcase_add_test(t, a_turn_without_an_end_says_so);
+	tcase_add_test(t, a_server_may_speak_first);
+	tcase_add_test(t, heads_of_records_are_enough);
+	tcase_add_test(t, without_heads_there_are_turns_all_the_same);
+	tcase_add_test(t, a_hole_within_a_record_is_passed_over);
+	tcase_add_test(t, behind_a_hole_the_next_piece_with_a_head_begins_a_record);
+	tcase_add_test(t, who_joins_late_has_turns_and_no_handshake);
+	tcase_add_test(t, a_connection_that_ends_too_early_has_failed);
+	tcase_add_test(t, an_encrypted_alert_is_told_by_its_length);
+	tcase_add_test(t, a_warning_is_no_failure);
+	tcase_add_test(t, what_is_not_tls_is_refused);
+	tcase_add_test(t, a_hello_is_known_by_its_first_bytes);
+	tcase_add_test(t, a_large_hello_is_read_piece_by_piece);
+	tcase_add_test(t, protocols_are_told_without_grease);
+	tcase_add_test(t, names_are_hashed_where_that_is_wanted);
+	tcase_add_test(t, numbers_have_their_names);
+}
+
 int main(void)
 {
 	Suite *s = suite_create("tls_wire");
@@ -330,8 +886,12 @@ int main(void)
 	tcase_add_checked_fixture(t, NULL, tear_down);
 	tcase_add_loop_test(t, conversations_are_understood_however_they_are_cut, 0,
 			    sizeof(all) / sizeof(all[0]));
+	tcase_add_test(t, a_certificate_may_be_longer_than_what_is_copied);
+	tcase_add_loop_test(t, a_handshake_goes_on_without_a_part_of_it, 0,
+			    sizeof(all) / sizeof(all[0]));
 	tcase_add_loop_test(t, an_alert_says_who_gave_up_and_why, 0,
 			    sizeof(alerts) / sizeof(alerts[0]));
+	add_made_up(s);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
