@@ -53,7 +53,7 @@ questions() {
 	as python python3 -c 'import socket; print(socket.getaddrinfo("www.test.lan", 80))'
 	: >"$T/asked"
 	for server in 1 2 3; do
-		ask "$prog/netclient" ask 10.77.0.1 n$server.test.lan www.test.lan m$server.test.lan
+		ask "$prog/netclient" ask 10.77.0.1 n$server.test.lan o$server.test.lan p$server.test.lan
 		cat "$T/out" >>"$T/asked"
 	done
 }

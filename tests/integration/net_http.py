@@ -81,7 +81,7 @@ def compare(entry, request):
         ("status", request.get("status"), entry["status"]),
         ("response_bytes", request.get("response_bytes"), entry["sent"]),
         ("request_bytes", request.get("request_bytes"), entry["length"]),
-        ("proto", request.get("proto"), "HTTP/1.1"),  # as nginx answers, whatever it is asked in
+        ("proto", request.get("proto"), entry["proto"]),
     ]
     for what, seen, want in pairs:
         if seen != want:
