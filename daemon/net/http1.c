@@ -40,14 +40,14 @@ void http1_free(struct http1 *h)
 	while (h->queue.first)
 		http1_queue_drop(&h->queue, h->queue.first);
 	for (int dir = 0; dir < 2; dir++)
-		http1_forget_head(&h->half[dir]);
+		http1_forget(&h->half[dir].kept);
 	free(h);
 }
 
 size_t http1_bytes(const struct http1 *h)
 {
 	return sizeof(*h) + h->queue.n_entries * sizeof(struct http1_entry) +
-	       h->half[NET_REQUEST].cap + h->half[NET_RESPONSE].cap;
+	       h->half[NET_REQUEST].kept.cap + h->half[NET_RESPONSE].kept.cap;
 }
 
 unsigned http1_open(const struct http1 *h)
@@ -60,41 +60,7 @@ uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir)
 	return h->switched[dir];
 }
 
-/* ---- heads that come in parts ---- */
-
-void http1_forget_head(struct http1_half *half)
-{
-	if (half->head)
-		explicit_bzero(half->head, half->cap);
-	free(half->head);
-	half->head = NULL;
-	half->len = half->cap = half->scanned = 0;
-}
-
-/* False: no memory. No copy is left behind, as realloc() would. */
-static bool keep(struct http1_half *half, const uint8_t *data, size_t n)
-{
-	size_t cap = half->cap ? half->cap : 512;
-	uint8_t *head;
-
-	while (cap < half->len + n)
-		cap *= 2;
-	if (cap != half->cap) {
-		head = malloc(cap);
-		if (!head)
-			return false;
-		if (half->head) {
-			memcpy(head, half->head, half->len);
-			explicit_bzero(half->head, half->cap);
-			free(half->head);
-		}
-		half->head = head;
-		half->cap = cap;
-	}
-	memcpy(half->head + half->len, data, n);
-	half->len += n;
-	return true;
-}
+/* ---- heads ---- */
 
 /* What it is stays unknown until a head is recognised at the beginning of a piece. */
 static void seek(struct http1_half *half, struct cursor *c)
@@ -103,38 +69,41 @@ static void seek(struct http1_half *half, struct cursor *c)
 	advance(half, c, c->n);
 }
 
-static void take_head(struct http1 *h, enum net_direction dir, struct cursor *c)
+/* A head that does not lie in one piece. */
+static void take_part(struct http1 *h, enum net_direction dir, struct cursor *c)
 {
 	struct http1_half *half = &h->half[dir];
-	size_t before = half->len, some, end;
-	const uint8_t *data = c->data;
+	struct http1_kept *kept = &half->kept;
+	size_t before = kept->n_seen;
+	int n = http1_keep(kept, h->queue.privacy, c->data, c->n);
 
-	end = before ? 0 : http1_head_end(data, c->n, 0);
-	if (end > 0 && end <= HTTP1_MAX_HEAD) {
-		advance(half, c, end);
-		http1_head_over(h, dir, data, end);
-		return;
-	}
-	some = HTTP1_MAX_HEAD - before < c->n ? HTTP1_MAX_HEAD - before : c->n;
-	if (!keep(half, data, some)) {
+	if (n < 0) {
 		http1_head_lost(h, dir);
 		return;
 	}
-	end = http1_head_end(half->head, half->len, half->scanned);
-	half->scanned = half->len > 2 ? half->len - 2 : 0;
-	if (end > 0) {
-		advance(half, c, end - before);
-		http1_head_over(h, dir, half->head, end);
-		http1_forget_head(half);
-		return;
-	}
-	advance(half, c, some);
-	if (before < 32 && !http1_head_begins(dir, half->head, half->len, true)) {
+	advance(half, c, (size_t)n);
+	if (kept->is_over) {
+		http1_head_over(h, dir, kept->data, kept->len, kept->n_seen);
+		http1_forget(kept);
+	} else if (before < 32 && !http1_head_begins(dir, kept->data, kept->len, true)) {
 		http1_head_dropped(h, dir);
 		seek(half, c);
-	} else if (half->len >= HTTP1_MAX_HEAD) {
+	} else if (kept->n_seen >= HTTP1_MAX_HEAD) {
 		http1_head_lost(h, dir);
 	}
+}
+
+static void take_head(struct http1 *h, enum net_direction dir, struct cursor *c)
+{
+	size_t end = h->half[dir].kept.n_seen ? 0 : http1_head_end(c->data, c->n);
+	const uint8_t *data = c->data;
+
+	if (end == 0 || end > HTTP1_MAX_HEAD) {
+		take_part(h, dir, c);
+		return;
+	}
+	advance(&h->half[dir], c, end);
+	http1_head_over(h, dir, data, end, end);
 }
 
 /* ---- pieces ---- */

@@ -50,7 +50,7 @@ void http1_switch(struct http1 *h, struct http1_entry *entry)
 		http1_queue_drop(&h->queue, h->queue.first);
 	for (int dir = 0; dir < 2; dir++) {
 		h->half[dir].entry = NULL;
-		http1_forget_head(&h->half[dir]);
+		http1_forget(&h->half[dir].kept);
 	}
 	if (!h->is_h2c)
 		begin_tunnel(h, &from);
@@ -93,6 +93,20 @@ static uint32_t flag_of_unanswered(const struct http1 *h, uint32_t flag)
 	return is_known || flag != EXCHANGE_CLOSED ? flag : EXCHANGE_LOST;
 }
 
+/* Of which no more will come: its response may. */
+static void give_up_request(struct http1 *h)
+{
+	struct http1_entry *entry = h->half[NET_REQUEST].entry;
+
+	if (!entry)
+		return;
+	h->half[NET_REQUEST].entry = NULL;
+	entry->is_alone = true;
+	entry->e.flags |= EXCHANGE_CLOSED;
+	if (entry->response_over)
+		http1_hand_over(h, entry, 0);
+}
+
 void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns)
 {
 	struct http1_half *half = &h->half[dir];
@@ -104,9 +118,11 @@ void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns)
 		return;
 	if (is_endless(half) || is_framed)
 		http1_end_message(h, dir);
-	if (dir == NET_REQUEST)
-		return;
 	take_unfinished(h, dir);
+	if (dir == NET_REQUEST) {
+		give_up_request(h);
+		return;
+	}
 	for (struct http1_entry *entry = h->queue.first, *next; entry; entry = next) {
 		next = entry->next;
 		/* Else its request is still under way. */

@@ -154,9 +154,9 @@ bool http1_is_response(const uint8_t *data, size_t n)
 	return n > 0 && response_begins(data, n);
 }
 
-size_t http1_head_end(const uint8_t *data, size_t n, size_t from)
+size_t http1_head_end(const uint8_t *data, size_t n)
 {
-	const uint8_t *p = data + from, *end = data + n;
+	const uint8_t *p = data, *end = data + n;
 
 	while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
 		p++;
@@ -353,10 +353,10 @@ static void parse_fields(const uint8_t *p, const uint8_t *end, struct http1_head
 		enum net_header header;
 		size_t len;
 
+		colon = memchr(p, ':', (size_t)(next - p));
 		/* Lines that begin with a blank belong to the field before (RFC 9112, 5.2). */
 		while (next < end && (*next == ' ' || *next == '\t') && line_end(next, end))
 			next = line_end(next, end);
-		colon = memchr(p, ':', (size_t)(next - p));
 		if (!colon)
 			continue;
 		len = (size_t)(colon - p);

@@ -30,11 +30,8 @@ struct http1_head {
 	bool says_close, says_keep_alive; /* Connection */
 };
 
-/*
- * Where the head ends that begins at `data`: its length with the empty line, or 0. What
- * lies before `from` has no end: all but the last two bytes of what was looked at before.
- */
-size_t http1_head_end(const uint8_t *data, size_t n, size_t from);
+/* Where the head ends that begins at `data`: its length with the empty line; 0: not there. */
+size_t http1_head_end(const uint8_t *data, size_t n);
 
 /*
  * Of a head that `is_cut` only whole lines count, and the start line as far as it goes.

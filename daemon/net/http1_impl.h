@@ -8,9 +8,8 @@
 
 #include "http1.h"
 #include "http1_body.h"
+#include "http1_kept.h"
 #include "http1_queue.h"
-
-#define HTTP1_MAX_HEAD (16 * 1024) /* servers refuse more */
 
 enum http1_state {
 	HTTP1_BETWEEN, /* messages: a head comes next */
@@ -26,8 +25,7 @@ struct http1_half {
 	uint64_t piece_off, last_ns; /* of the piece that is looked at, or was */
 	struct net_piece begin;	     /* of the message: where and whose; without data */
 
-	uint8_t *head; /* as far as it has come; NULL: it lies in one piece, or there is none */
-	size_t len, cap, scanned;
+	struct http1_kept kept; /* of a head that does not lie in one piece */
 	struct http1_body body;
 	struct http1_entry *entry; /* whose message it is; NULL: of nobody that we keep */
 };
@@ -45,14 +43,13 @@ struct http1 {
 	uint64_t switched[2]; /* where the other protocol begins */
 };
 
-void http1_forget_head(struct http1_half *half);
-
 /* A head begins. */
 void http1_begin_message(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
 /* A message begins, or was there, in what is not known. False: it is nobody's. */
 bool http1_begin_unseen(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
-/* All of it is there; or it goes no further; or it was none. */
-void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t len);
+/* All of it is there, `len` bytes of which `n` were kept; or it goes no further; or it was none. */
+void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t n,
+		     size_t len);
 void http1_head_lost(struct http1 *h, enum net_direction dir);
 void http1_head_dropped(struct http1 *h, enum net_direction dir);
 /* Of the message under way something is missing. */

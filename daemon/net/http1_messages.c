@@ -372,11 +372,12 @@ static void response_head(struct http1 *h, const struct http1_head *head, size_t
 	http1_begin_body(h, NET_RESPONSE, framing, head->content_length);
 }
 
-void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t len)
+void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t n,
+		     size_t len)
 {
 	struct http1_head head;
 
-	if (!http1_head_parse(dir, data, len, false, &head)) {
+	if (!http1_head_parse(dir, data, n, false, &head)) {
 		http1_head_dropped(h, dir);
 		h->half[dir].state = HTTP1_SEEKING;
 	} else if (dir == NET_REQUEST) {
@@ -403,7 +404,7 @@ void http1_head_dropped(struct http1 *h, enum net_direction dir)
 			http1_hand_over(h, entry, 0);
 	}
 	h->is_unsure |= dir == NET_RESPONSE;
-	http1_forget_head(half);
+	http1_forget(&half->kept);
 }
 
 /* Takes what is there of a head into the exchange. */
@@ -412,22 +413,23 @@ void http1_take_cut_head(struct http1 *h, enum net_direction dir)
 	struct http1_half *half = &h->half[dir];
 	struct http1_entry *entry = half->entry;
 	struct http1_head head;
-	bool is_good = half->head && http1_head_parse(dir, half->head, half->len, true, &head);
+	bool is_good = half->kept.data &&
+		       http1_head_parse(dir, half->kept.data, half->kept.len, true, &head);
 
 	if (dir == NET_RESPONSE) {
 		entry = response_entry(h);
 		begin_response(half, entry);
 	}
 	if (entry && dir == NET_REQUEST) {
-		entry->e.request_bytes += half->len;
+		entry->e.request_bytes += half->kept.n_seen;
 		if (is_good)
 			http1_entry_request(entry, h->queue.privacy, &head);
 	} else if (entry) {
-		entry->e.response_bytes += half->len;
+		entry->e.response_bytes += half->kept.n_seen;
 		if (is_good && head.status >= 200)
 			http1_entry_response(entry, h->queue.privacy, &head);
 	}
-	http1_forget_head(half);
+	http1_forget(&half->kept);
 }
 
 void http1_head_lost(struct http1 *h, enum net_direction dir)

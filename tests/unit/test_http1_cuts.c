@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "http1_talk.h"
+#include "net/http1_kept.h"
 
 /* What one side says before the other goes on; `unknown` bytes follow. */
 struct turn {
@@ -146,6 +147,47 @@ START_TEST(another_protocol_afterwards)
 }
 END_TEST
 
+/* What is kept of a head that comes in parts, its room beyond the end, too. */
+static void check_kept(uint32_t max)
+{
+	static const char head[] =
+		"GET /a?b=SECRET HTTP/1.1\r\nAuthorization: SECRET\r\nHost: a\r\n"
+		"Cookie:\r\n SECRET: SECRET\r\n\tSECRET\r\nAge:\r\n 1\r\nno colon SECRET\r\n"
+		"X-Age : SECRET\r\nConnection : close\r\n\r\nbody";
+	static const char kept[] = "GET /a? HTTP/1.1\r\nHost: a\r\nAge:\r\n 1\r\nConnection : "
+				   "close\r\n\r\n";
+	const struct net_privacy p = { .query = NET_QUERY_HIDE };
+	struct http1_kept k = { 0 };
+	size_t at = 0;
+
+	while (!k.is_over) {
+		size_t n = 1 + random_below(max), line = strcspn(head, "\n") + 1;
+
+		n = n < sizeof(head) - 1 - at ? n : sizeof(head) - 1 - at;
+		ck_assert_uint_gt(n, 0);
+		at += (size_t)http1_keep(&k, &p, (const uint8_t *)head + at, n);
+		ck_assert_uint_eq(k.n_seen, at);
+		if (at >= line)
+			ck_assert_ptr_null(memmem(k.data, k.len, "SECR", 4));
+	}
+	ck_assert_uint_eq(at, sizeof(head) - 5);
+	ck_assert_uint_eq(k.len, sizeof(kept) - 1);
+	ck_assert_mem_eq(k.data, kept, k.len);
+	http1_forget(&k);
+	ck_assert_ptr_null(k.data);
+}
+
+START_TEST(of_fields_that_nobody_reads_nothing_is_kept)
+{
+	for (state = 1; state < 500; state++) {
+		uint32_t seed = state;
+
+		check_kept(seed % 40 + 1);
+		state = seed;
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("http1_cuts");
@@ -157,6 +199,7 @@ int main(void)
 	tcase_add_test(tc, plain_exchanges);
 	tcase_add_test(tc, exchanges_with_bodies);
 	tcase_add_test(tc, another_protocol_afterwards);
+	tcase_add_test(tc, of_fields_that_nobody_reads_nothing_is_kept);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

@@ -456,6 +456,21 @@ START_TEST(what_is_unfinished_is_handed_over_at_the_end)
 }
 END_TEST
 
+START_TEST(a_request_that_its_client_breaks_off_is_no_more_kept)
+{
+	talk_ask(&t, "GET /a HTTP/1.1\r\nHost: a\r\nAuthoriz");
+	http1_fin(t.http1, NET_REQUEST, 9);
+	ck_assert_uint_lt(http1_bytes(t.http1), 1500);
+	ck_assert_uint_eq(t.n, 0);
+	talk_answer(&t, empty_404);
+	ck_assert_str_eq(t.got[0].host, "a");
+	ck_assert_uint_eq(t.got[0].request_bytes, t.off[NET_REQUEST]);
+	check_next("/a", 404, EXCHANGE_CLOSED);
+	http1_end(t.http1, 9, EXCHANGE_CLOSED);
+	ck_assert_uint_eq(t.n, 0);
+}
+END_TEST
+
 START_TEST(a_server_may_end_it_without_being_asked)
 {
 	talk_ask(&t, get);
@@ -526,6 +541,7 @@ int main(void)
 	tcase_add_test(tc, a_head_without_end_is_given_up);
 	tcase_add_test(tc, too_many_requests_have_no_names);
 	tcase_add_test(tc, what_is_unfinished_is_handed_over_at_the_end);
+	tcase_add_test(tc, a_request_that_its_client_breaks_off_is_no_more_kept);
 	tcase_add_test(tc, a_server_may_end_it_without_being_asked);
 	tcase_add_test(tc, other_protocols_are_none_of_ours);
 	tcase_add_test(tc, bytes_that_come_twice_count_once);
