@@ -51,7 +51,8 @@ struct reader {
 	struct http2_hpack *table;
 	struct http2_head *head;
 	const uint8_t *at, *end;
-	uint8_t scratch[MAX_STRING]; /* wiped */
+	size_t n_dirty; /* of `scratch`, which is wiped so far */
+	uint8_t scratch[MAX_STRING];
 	char text[EXCHANGE_PATH_LEN];
 };
 
@@ -351,11 +352,14 @@ static int read_string(struct reader *r, struct string *ret)
 	if (!is_huffman)
 		return 0;
 	len = http2_huffman_decode(ret->data, n, r->scratch, sizeof(r->scratch));
-	if (len < 0)
+	if (len < 0) {
+		r->n_dirty = sizeof(r->scratch);
 		return (int)len;
+	}
 	ret->data = r->scratch;
 	ret->len = (size_t)len;
 	ret->n = ret->len < MAX_STRING ? ret->len : MAX_STRING;
+	r->n_dirty = r->n_dirty > ret->n ? r->n_dirty : ret->n;
 	return 0;
 }
 
@@ -482,12 +486,17 @@ static int read_field(struct reader *r)
 
 int http2_hpack_block(struct http2_hpack *t, const uint8_t *data, size_t n, struct http2_head *ret)
 {
-	struct reader r = { .table = t, .head = ret, .at = data, .end = data + n };
+	struct reader r; /* not set as a whole: it is large, and seldom used as far */
 	int err = 0;
 
+	r.table = t;
+	r.head = ret;
+	r.at = data;
+	r.end = data + n;
+	r.n_dirty = 0;
 	*ret = (struct http2_head){ .grpc_status = -1, .length = -1 };
 	while (r.at < r.end && err == 0)
 		err = read_field(&r);
-	explicit_bzero(r.scratch, sizeof(r.scratch));
+	explicit_bzero(r.scratch, r.n_dirty);
 	return err;
 }
