@@ -68,7 +68,7 @@ struct dns;
 /* `p` outlives it. NULL: no memory. */
 struct dns *dns_new(const struct net_privacy *p, dns_query_fn *done, void *done_ctx);
 void dns_free(struct dns *d); /* takes NULL; what is under way is dropped */
-/* A datagram; `peer`: any hash of the other end, for sockets with several. */
+/* A datagram; `peer`: any hash of the other end, for sockets with several; 0: not known. */
 void dns_datagram(struct dns *d, enum net_direction dir, const struct net_piece *piece,
 		  uint64_t peer);
 /* Bytes of a TCP connection: messages have their length before them. -EPROTO: it is not DNS. */

@@ -74,11 +74,9 @@ uint64_t dns_missed(const struct dns *d)
 
 /* ---- the table ---- */
 
-static struct query **bucket(const struct dns *d, uint16_t id, uint64_t peer)
+static struct query **bucket(const struct dns *d, uint16_t id)
 {
-	uint64_t key[2] = { id, peer };
-
-	return &d->buckets[hash_bytes(key, sizeof(key), d->seed) & (d->n_buckets - 1)];
+	return &d->buckets[hash_bytes(&id, sizeof(id), d->seed) & (d->n_buckets - 1)];
 }
 
 /* Without memory for more the chains grow. */
@@ -97,7 +95,7 @@ static int grow(struct dns *d)
 	d->n_buckets = n;
 	TAILQ_FOREACH(q, &d->by_age, link)
 	{
-		struct query **at = bucket(d, q->id, q->peer);
+		struct query **at = bucket(d, q->id);
 
 		q->next = *at;
 		*at = q;
@@ -107,7 +105,7 @@ static int grow(struct dns *d)
 
 static void forget(struct dns *d, struct query *q)
 {
-	struct query **at = bucket(d, q->id, q->peer);
+	struct query **at = bucket(d, q->id);
 
 	while (*at != q)
 		at = &(*at)->next;
@@ -136,24 +134,35 @@ static uint64_t hash_name(const struct dns *d, const char *name)
 	return hash_bytes(name, strlen(name), d->seed);
 }
 
-/* An answer may come without its question, as when the server has not understood it. */
+/* How well a query fits; 0: not at all. The peer of one of them may not be known. */
+static int fits(const struct query *q, const struct dns_message *m, uint64_t name_hash,
+		uint64_t peer)
+{
+	if (q->id != m->id || (q->peer != peer && q->peer && peer))
+		return 0;
+	/* An answer may come without its question, as when the server has not understood it. */
+	if (m->n_questions > 0 && (q->name_hash != name_hash || q->qtype != m->qtype))
+		return 0;
+	return 1 + (q->peer == peer) + 2 * !q->is_answered;
+}
+
 static struct query *find(const struct dns *d, const struct dns_message *m, uint64_t peer)
 {
 	uint64_t name_hash = hash_name(d, m->name);
-	struct query *q, *answered = NULL;
+	struct query *found = NULL;
+	int best = 0;
 
 	if (d->n == 0)
 		return NULL;
-	for (q = *bucket(d, m->id, peer); q; q = q->next) {
-		if (q->id != m->id || q->peer != peer)
-			continue;
-		if (m->n_questions > 0 && (q->name_hash != name_hash || q->qtype != m->qtype))
-			continue;
-		if (!q->is_answered)
-			return q;
-		answered = q;
+	for (struct query *q = *bucket(d, m->id); q; q = q->next) {
+		int how = fits(q, m, name_hash, peer);
+
+		if (how > best) {
+			best = how;
+			found = q;
+		}
 	}
-	return answered;
+	return found;
 }
 
 /* ---- what becomes of a query ---- */
@@ -244,7 +253,7 @@ static int add(struct dns *d, const struct dns_message *m, const struct moved *a
 	q->over_tcp = at->over_tcp;
 	q->n_sent = 1;
 	memcpy(q->name, m->name, len);
-	chain = bucket(d, q->id, q->peer);
+	chain = bucket(d, q->id);
 	q->next = *chain;
 	*chain = q;
 	TAILQ_INSERT_TAIL(&d->by_age, q, link);

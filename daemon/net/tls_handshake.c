@@ -38,6 +38,14 @@ bool tls_is_alert_len(const struct tls_wire *t, uint32_t len)
 	return (is_13(t) || !t->handshake.version) && len == 2 + wrapped(t);
 }
 
+/* With an explicit nonce (GCM, CCM: RFC 5288), or without (ChaCha20: RFC 7905). */
+bool tls_is_blind_alert_len(const struct tls_wire *t, uint64_t len)
+{
+	if (is_13(t) || !t->handshake.version)
+		return len == 2 + wrapped(t);
+	return len == 8 + 2 + 16 || len == 2 + 16;
+}
+
 static bool is_finished_len(const struct tls_wire *t, uint32_t len)
 {
 	uint32_t digest = t->handshake.cipher == CIPHER_AES_256_GCM ? 48 : 32;
@@ -59,7 +67,9 @@ void tls_handshake_over(struct tls_wire *t, uint64_t time_ns)
 {
 	t->handshake.end_ns = time_ns;
 	t->handshake.lost |= time_ns == 0;
-	t->turns.server_may_begin = t->handshake.version != 0 && !is_13(t);
+	/* Of HTTP's servers a SETTINGS is all that may come first, which is no turn. */
+	t->turns.server_may_begin =
+		t->handshake.version != 0 && !is_13(t) && t->handshake.alpn[0] == '\0';
 	t->turns.may_be_tickets = is_13(t);
 	close_stage(t, TLS_OVER);
 }

@@ -73,6 +73,7 @@ static void response_begins(struct tls_turns *t, const struct tls_place *at, uin
 {
 	t->is_ticket = false;
 	if (!t->is_open) {
+		t->may_be_tickets = false; /* here they are, if there are any */
 		if (!t->server_may_begin)
 			return;
 		t->is_open = true;

@@ -80,7 +80,6 @@ static void out_of_step(struct tls_wire *t, struct tls_direction *d)
 	d->in_step = false;
 	d->left = 0;
 	d->n_head = 0;
-	t->turns.flags |= t->turns.is_open ? EXCHANGE_LOST : 0;
 	if (t->stage == TLS_SHAKES) {
 		t->handshake.lost = true;
 		t->messages[d - t->dirs].is_broken = true;
@@ -93,16 +92,6 @@ static void join_late(struct tls_wire *t)
 	t->stage = TLS_OVER;
 	tls_messages_free(t->messages);
 	t->messages = NULL;
-}
-
-static void begin_data(struct tls_wire *t, enum net_direction dir, uint32_t len)
-{
-	struct tls_direction *d = &t->dirs[dir];
-
-	/* What closes the connection is not worth a turn. */
-	d->is_data = !tls_is_alert_len(t, len);
-	if (d->is_data)
-		tls_turns_begin(&t->turns, dir, &d->begins, d->in_step ? len : 0);
 }
 
 /* Alerts of a connection that had begun before us close it. */
@@ -136,10 +125,12 @@ static void begin_record(struct tls_wire *t, enum net_direction dir, uint64_t ti
 		tls_handshake_record(t, dir, time_ns);
 	else
 		d->is_data = t->stage == TLS_OVER && d->type == TLS_DATA;
-	if (d->is_data)
-		begin_data(t, dir, d->length);
-	if (d->is_data)
-		tls_turns_add(&t->turns, dir, TLS_RECORD_HEAD, time_ns);
+	/* What closes the connection is not worth a turn. */
+	d->is_data = d->is_data && !tls_is_alert_len(t, d->length);
+	if (!d->is_data)
+		return;
+	tls_turns_begin(&t->turns, dir, &d->begins, d->length);
+	tls_turns_add(&t->turns, dir, TLS_RECORD_HEAD, time_ns);
 }
 
 /* ---- bytes ---- */
@@ -208,6 +199,27 @@ static void first_blind(struct tls_wire *t, enum net_direction dir, uint64_t off
 	t->handshake.lost = true;
 }
 
+/* Of a piece whose record is not known: as if it were one. */
+static void begin_blind(struct walk *w, uint64_t off)
+{
+	struct tls_wire *t = w->t;
+	struct tls_direction *d = &t->dirs[w->dir];
+	const struct net_piece *p = w->piece;
+	uint64_t body = d->lone_head ? p->len : p->len - TLS_RECORD_HEAD;
+
+	if (t->stage == TLS_SHAKES)
+		d->is_data = tls_handshake_blind(t, w->dir, p->time_ns);
+	else
+		d->is_data = t->stage == TLS_OVER && !tls_is_blind_alert_len(t, body);
+	if (!d->lone_head)
+		d->begins = (struct tls_place){ off, p->time_ns, p->tgid, p->tid };
+	if (d->is_data)
+		tls_turns_begin(&t->turns, w->dir, &d->begins, 0);
+	if (d->is_data && d->lone_head)
+		tls_turns_add(&t->turns, w->dir, TLS_RECORD_HEAD, p->time_ns);
+	d->lone_head = false;
+}
+
 /* Nobody knows what they are: after the handshake they are data. */
 static void take_blind(struct walk *w, uint64_t off, uint64_t n)
 {
@@ -215,18 +227,16 @@ static void take_blind(struct walk *w, uint64_t off, uint64_t n)
 	struct tls_direction *d = &t->dirs[w->dir];
 	const struct net_piece *p = w->piece;
 
+	if (t->stage == TLS_BEFORE)
+		first_blind(t, w->dir, off, p->time_ns);
+	if (p->len == TLS_RECORD_HEAD && n == p->len && !d->lone_head) {
+		d->lone_head = true;
+		d->begins = (struct tls_place){ off, p->time_ns, p->tgid, p->tid };
+		return;
+	}
 	if (!w->blind_told) {
 		w->blind_told = true;
-		if (t->stage == TLS_BEFORE)
-			first_blind(t, w->dir, off, p->time_ns);
-		if (t->stage == TLS_SHAKES)
-			d->is_data = tls_handshake_blind(t, w->dir, p->time_ns);
-		else
-			d->is_data = t->stage == TLS_OVER;
-		d->begins = (struct tls_place){ off, p->time_ns, p->tgid, p->tid };
-		/* As if the piece were a record; those that are longer are no alerts. */
-		if (d->is_data)
-			begin_data(t, w->dir, n > MAX_RECORD ? 0 : (uint32_t)n - TLS_RECORD_HEAD);
+		begin_blind(w, off);
 	}
 	if (d->is_data)
 		tls_turns_add(&t->turns, w->dir, n, p->time_ns);
@@ -273,6 +283,7 @@ static int pass_gap(struct walk *w, uint64_t gap)
 	if (d->in_step && gap <= d->left)
 		return walk(w, d->next, NULL, gap);
 	out_of_step(w->t, d);
+	w->t->turns.flags |= w->t->turns.is_open ? EXCHANGE_LOST : 0;
 	if (w->t->stage == TLS_SHAKES)
 		tls_handshake_hole(w->t, w->dir);
 	return 0;
@@ -287,6 +298,7 @@ static void find_step(struct tls_direction *d, const uint8_t *data, size_t n)
 	if (d->in_step || n < TLS_RECORD_HEAD || !is_head(data))
 		return;
 	d->in_step = true;
+	d->lone_head = false;
 	d->left = 0;
 	d->n_head = 0;
 }

@@ -48,6 +48,8 @@ struct tls_direction {
 	bool finished;	  /* TLS <= 1.2 */
 	bool talks;	  /* data was seen */
 	uint64_t last_ns; /* of a piece out of step */
+	/* Out of step there was a piece of five bytes: a head that was moved for itself. */
+	bool lone_head;
 };
 
 struct tls_wire {
@@ -81,7 +83,9 @@ void tls_handshake_fail(struct tls_wire *t, uint64_t time_ns);
 int tls_handshake_refuse(struct tls_wire *t, uint64_t time_ns);
 /* The connection (EXCHANGE_CLOSED) or the recording ends. */
 void tls_handshake_end(struct tls_wire *t, uint64_t time_ns, uint32_t flag);
-/* Of TLS 1.3: so long is an alert, and little else. */
+/* Of TLS 1.3, where it cannot be told otherwise: so long is an alert, and little else. */
 bool tls_is_alert_len(const struct tls_wire *t, uint32_t len);
+/* The same of any version, for who has not seen the record's type. */
+bool tls_is_blind_alert_len(const struct tls_wire *t, uint64_t len);
 
 #endif

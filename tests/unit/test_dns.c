@@ -392,6 +392,23 @@ START_TEST(only_its_own_answer_ends_a_query)
 }
 END_TEST
 
+START_TEST(a_peer_that_is_not_known_may_be_any)
+{
+	datagram(query_a, 1 * S_NS, 0);
+	datagram(query_a, 2 * S_NS, 54);
+	datagram(answer_a, 3 * S_NS, 54);
+	ck_assert_uint_eq(told[0].begin_ns, 1 * S_NS); /* the same query, repeated */
+	ck_assert_uint_eq(told[0].n_sent, 2);
+	datagram(query_a, 15 * S_NS, 0);
+	datagram(answer_a, 16 * S_NS, 53);
+	datagram(query_a, 17 * S_NS, 53);
+	datagram(answer_a, 18 * S_NS, 0);
+	ck_assert_uint_eq(n_told, 3);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(told[i].has_question && told[i].has_answer);
+}
+END_TEST
+
 START_TEST(a_repeated_query_is_one_with_all_its_answers)
 {
 	datagram(query_a, 1 * S_NS, 53);
@@ -716,6 +733,7 @@ int main(void)
 	tcase_add_checked_fixture(queries, set_up, tear_down);
 	tcase_add_test(queries, a_query_and_its_answer_are_one);
 	tcase_add_test(queries, only_its_own_answer_ends_a_query);
+	tcase_add_test(queries, a_peer_that_is_not_known_may_be_any);
 	tcase_add_test(queries, a_repeated_query_is_one_with_all_its_answers);
 	tcase_add_test(queries, an_answer_without_its_question_is_of_the_query_with_its_id);
 	tcase_add_test(queries, what_is_not_answered_is_given_up);

@@ -382,6 +382,14 @@ START_TEST(two_equal_tickets_are_no_response)
 	ck_assert_uint_eq(told.n_turns, 1);
 	ck_assert_uint_eq(told.turns[0].response_ns, NS(13));
 	ck_assert_uint_eq(told.turns[0].response_bytes, 255);
+	/* Once they have been there, others are none. */
+	play_lines(conversation_tls13, LINES_13 + 1, 1000);
+	say(NET_REQUEST, 11, 23, 100);
+	say(NET_RESPONSE, 12, 23, 250);
+	say(NET_RESPONSE, 13, 23, 250);
+	tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 1);
+	ck_assert_uint_eq(told.turns[0].response_bytes, 510);
 }
 END_TEST
 
@@ -411,7 +419,7 @@ END_TEST
 
 START_TEST(a_server_may_speak_first)
 {
-	play_lines(conversation_tls12, LINES_12, 1000);
+	play_lines(conversation_tls12_gnutls, LINES_12, 1000);
 	say(NET_RESPONSE, 10, 23, 60);
 	say(NET_REQUEST, 11, 23, 40);
 	tls_wire_end(wire, NS(12), EXCHANGE_CLOSED);
@@ -419,6 +427,11 @@ START_TEST(a_server_may_speak_first)
 	ck_assert_uint_eq(told.turns[0].flags, EXCHANGE_NO_REQUEST);
 	ck_assert_uint_eq(told.turns[0].response_bytes, 65);
 	ck_assert_uint_eq(told.turns[1].request_bytes, 45);
+	/* Where HTTP was agreed on, it does not. */
+	play_lines(conversation_tls12, LINES_12, 1000);
+	say(NET_RESPONSE, 10, 23, 60);
+	tls_wire_end(wire, NS(12), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 0);
 }
 END_TEST
 
@@ -456,6 +469,26 @@ START_TEST(without_heads_there_are_turns_all_the_same)
 		ck_assert_uint_eq(told.turns[i].request_bytes, 305);
 		ck_assert_uint_eq(told.turns[i].response_bytes, 60005);
 		ck_assert_uint_eq(told.turns[i].response_ns, NS(11 + 2 * i));
+	}
+}
+END_TEST
+
+START_TEST(heads_for_themselves_are_part_of_what_follows)
+{
+	play_lines(conversation_tls12, LINES_12, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		say_known(NET_REQUEST, 10 + 3 * i, 23, 0, 0);
+		say_known(NET_REQUEST, 11 + 3 * i, 23, 295, 0);
+		say_known(NET_RESPONSE, 12 + 3 * i, 23, 60000, 0);
+	}
+	say_known(NET_REQUEST, 20, 23, 0, 0);
+	say_known(NET_REQUEST, 20, 23, 21, 0); /* 26 bytes: close_notify */
+	tls_wire_end(wire, NS(21), EXCHANGE_CLOSED);
+	ck_assert_uint_eq(told.n_turns, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(told.turns[i].flags, 0);
+		ck_assert_uint_eq(told.turns[i].request_ns, NS(10 + 3 * i));
+		ck_assert_uint_eq(told.turns[i].request_bytes, 305);
 	}
 }
 END_TEST
@@ -861,6 +894,7 @@ static void add_made_up(Suite *s)
 	tcase_add_test(t, a_server_may_speak_first);
 	tcase_add_test(t, heads_of_records_are_enough);
 	tcase_add_test(t, without_heads_there_are_turns_all_the_same);
+	tcase_add_test(t, heads_for_themselves_are_part_of_what_follows);
 	tcase_add_test(t, a_hole_within_a_record_is_passed_over);
 	tcase_add_test(t, behind_a_hole_the_next_piece_with_a_head_begins_a_record);
 	tcase_add_test(t, who_joins_late_has_turns_and_no_handshake);
