@@ -52,9 +52,9 @@ load() {
 record whole load
 check "the recording is good" "$O/tracectl" check "$T/whole.trace"
 check "each request is told of, at both ends" eval '
-	counts 31 whole KIND=request PROCESS=curl side=client &&
-	counts 31 whole KIND=request PROCESS=nginx side=server &&
-	counts 1 whole KIND=request PROCESS=curl status=404'
+	counts 31 whole KIND=request PROCESS=curl side=client host=www.test.lan:8080 &&
+	counts 31 whole KIND=request PROCESS=nginx side=server host=www.test.lan:8080 &&
+	counts 1 whole KIND=request PROCESS=curl status=404 host=www.test.lan:8080'
 check "the lookups are, and the connection that failed" eval '
 	counts 1 whole KIND=dns PROCESS=curl name=nothing.test.lan rcode=NXDOMAIN &&
 	counts 1 whole "KIND=failed connect" PROCESS=curl error=ECONNREFUSED'
