@@ -37,6 +37,7 @@ START_TEST(values_are_separated_and_nested)
 	json_string(&json, "s", "text");
 	json_array(&json, "a");
 	json_u64(&json, NULL, 18446744073709551615ull);
+	json_i64(&json, NULL, INT64_MIN);
 	json_bool(&json, NULL, true);
 	json_bool(&json, NULL, false);
 	json_object(&json, NULL);
@@ -46,7 +47,8 @@ START_TEST(values_are_separated_and_nested)
 	json_end(&json);
 	json_double(&json, "d", 0.5);
 	json_end(&json);
-	assert_written("{\"s\":\"text\",\"a\":[18446744073709551615,true,false,{},[]],\"d\":0.5}");
+	assert_written("{\"s\":\"text\",\"a\":[18446744073709551615,-9223372036854775808,true,"
+		       "false,{},[]],\"d\":0.5}");
 }
 END_TEST
 
