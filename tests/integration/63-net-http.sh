@@ -128,24 +128,26 @@ fi
 
 # ---- joined late ----
 
-late() { # COMMAND... goes on from before the recording begins until it has ended
-	spawn_at $C "$@"
+late() { # NAME COMMAND... goes on from before the recording begins until it has ended
+	: >"$T/access.log"
+	spawn_at $C "${@:2}"
 	LATE=$!
-	sleep 0.5
-	begin late
+	wait_for 10 test -s "$T/access.log" || fail "$2 begins"
+	begin "$1"
 	sleep 0.5
 	end_recording || fail "recording what has begun before: exit status $?"
-	wait $LATE
+	kill "$LATE"
+	wait "$LATE"
 }
 
-late "$prog/netclient" number 10.77.0.1 8080 4000
+late late1 "$prog/netclient" number 10.77.0.1 8080 30000
 check "HTTP/1: none is missing from the first that is seen" \
-	seen numbered "$T/late.trace" $LATE "$(nginx_workers)"
-check "the trace keeps the rules" tracectl check "$T/late.trace"
-late h2load -D 4 -c 2 -m 4 http://10.77.0.1:8081/s.txt >"$T/out"
+	seen numbered "$T/late1.trace" "$LATE" "$(nginx_workers)"
+check "the trace keeps the rules" tracectl check "$T/late1.trace"
+late late2 h2load -D 30 -c 2 -m 4 http://10.77.0.1:8081/s.txt >"$T/out"
 check "HTTP/2 joined late is marked, and has no wrong names" \
-	seen late "$T/late.trace" "$(nginx_workers)" 8081 /s.txt
-check "the trace keeps the rules" tracectl check "$T/late.trace"
+	seen late "$T/late2.trace" "$(nginx_workers)" 8081 /s.txt
+check "the trace keeps the rules" tracectl check "$T/late2.trace"
 
 stop_tracerd
 check "the daemon stops cleanly" test $? = 0

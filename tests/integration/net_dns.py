@@ -18,7 +18,7 @@
 import collections
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -161,5 +161,5 @@ def check_given_up(trace, pid, remote):
 
 
 command, path, *rest = sys.argv[1:]
-globals()["check_" + command](Trace(path), *rest)
+globals()["check_" + command](load(path), *rest)
 verdict.end()

@@ -16,7 +16,7 @@ WORKERS: pids with "," between them.
 import collections
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -200,5 +200,5 @@ def check_late(trace, workers, port, path):
 
 
 command, path, *rest = sys.argv[1:]
-globals()["check_" + command](Trace(path), *rest)
+globals()["check_" + command](load(path), *rest)
 verdict.end()

@@ -17,7 +17,7 @@
 import collections
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -178,5 +178,5 @@ def check_reset_request(trace, pid, server, path):
 
 
 command, path, *rest = sys.argv[1:]
-globals()["check_" + command](Trace(path), *rest)
+globals()["check_" + command](load(path), *rest)
 verdict.end()
