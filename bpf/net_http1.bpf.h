@@ -168,25 +168,10 @@ static __always_inline bool begin_head(struct in_room *h)
 	return true;
 }
 
-/* Up to the end of a line, or eight bytes on. 1: the head or the trailer is over. */
-static long http1_line(__u32 i, struct in_room *h)
+/* The line ends at `pos`, behind its newline. 1: so does the head, or the trailer. */
+static __always_inline long end_line(struct in_room *h, __u32 pos, bool empty)
 {
-	struct net_room *room = h->room;
-	__u32 k, line = h->way->line, pos = room->head_pos, rest = room->head_n - pos;
-	bool empty;
-
-	if (pos >= room->head_n)
-		return 1;
-	k = behind_newline(word_at(room, pos));
-	if (!k || k > rest) {
-		k = rest < 8 ? rest : 8;
-		room->head_pos += k;
-		h->way->line = line + k < 255 ? line + k : 255;
-		return 0;
-	}
-	line += k - 1;
-	empty = line == 0 || (line == 1 && (k == 1 || (__u8)word_at(room, pos + k - 2) == '\r'));
-	room->head_pos += k;
+	h->room->head_pos = pos;
 	h->way->line = 0;
 	if (!empty) {
 		if (h->way->mode == HTTP1_HEAD)
@@ -198,6 +183,40 @@ static long http1_line(__u32 i, struct in_room *h)
 	else
 		h->way->mode = HTTP1_START;
 	return 1;
+}
+
+#define WORDS_AT_ONCE 6
+
+/* Up to the end of a line, or some words on. 1: the head or the trailer is over. */
+static long http1_line(__u32 i, struct in_room *h)
+{
+	struct net_room *room = h->room;
+	__u32 line = h->way->line, pos = room->head_pos, n = room->head_n, k = 0;
+	bool empty;
+
+	if (pos >= n)
+		return 1;
+	for (int j = 0; j < WORDS_AT_ONCE; j++) {
+		k = behind_newline(word_at(room, pos));
+		if (k)
+			break;
+		pos += 8;
+		line += 8;
+	}
+	if (k && pos + k <= n) {
+		line += k - 1;
+		empty = line == 0 ||
+			(line == 1 && (k == 1 || (__u8)word_at(room, pos + k - 2) == '\r'));
+		return end_line(h, pos + k, empty);
+	}
+	line += n - pos; /* which may be before what was looked at */
+	if (!k && pos < n)
+		line -= n - pos;
+	else
+		pos = n;
+	room->head_pos = pos;
+	h->way->line = line < 255 ? line : 255;
+	return 0;
 }
 
 static __always_inline __s32 hex_value(__u8 c)
