@@ -275,6 +275,36 @@ static __always_inline void keep_walked(struct net_room *room, struct net_way *w
 
 #define CHUNK_LINE 32
 
+/* Of `n` bytes that are none of the heads: what comes behind them? */
+static __always_inline void http1_skip(struct net_way *way, __u64 n)
+{
+	way->left -= n;
+	if (way->left)
+		return;
+	way->mode = way->mode == HTTP1_BODY ? HTTP1_START : HTTP1_CHUNK;
+}
+
+/*
+ * A head is over, and what is behind it was copied with it. The answer to HEAD has a
+ * length and no body: what comes next is a head. If all the rest is body, that is all.
+ */
+static __always_inline void look_behind_head(struct in_room *h)
+{
+	struct net_room *room = h->room;
+	__u32 rest = room->cursor.total - room->cursor.pos - room->skip;
+
+	if (h->way->mode != HTTP1_BODY || room->head_n - room->head_pos < 8)
+		return;
+	h->way->http1 &= ~HTTP1_BODY_COMES;
+	if (is_response(word_at(room, room->head_pos))) {
+		h->way->mode = HTTP1_START;
+	} else if (h->way->left >= rest) {
+		http1_skip(h->way, rest);
+		room->skip = 0;
+		room->cursor.pos = room->cursor.total;
+	}
+}
+
 /* A head, or what is here of it. */
 static __always_inline void walk_lines(struct in_room *h)
 {
@@ -303,6 +333,7 @@ static __always_inline void walk_lines(struct in_room *h)
 	else
 		bpf_loop(HTTP1_MAX_HEAD, http1_line, h, 0);
 	keep_walked(room, h->way);
+	look_behind_head(h);
 }
 
 /* The answer to HEAD has a length and no body: what comes next is a head. */
@@ -315,15 +346,6 @@ static __always_inline bool has_no_body(struct in_room *h)
 	have = gather(h->room, 8);
 	h->room->cursor = begin;
 	return have == h->room->n_bytes + 8 && is_response(word_at(h->room, h->room->n_bytes));
-}
-
-/* Of `n` bytes that are none of the heads: what comes behind them? */
-static __always_inline void http1_skip(struct net_way *way, __u64 n)
-{
-	way->left -= n;
-	if (way->left)
-		return;
-	way->mode = way->mode == HTTP1_BODY ? HTTP1_START : HTTP1_CHUNK;
 }
 
 static long http1_step(__u32 i, struct in_room *h)

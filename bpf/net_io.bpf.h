@@ -65,6 +65,7 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
 		st->ways[i].mode = 0;
 		st->ways[i].left = 0;
 		st->ways[i].n_head = 0;
+		st->ways[i].behind = 0;
 		st->ways[i].taken = 0;
 	}
 	if (begun && protocol != NET_PROTOCOL_HTTP1)
