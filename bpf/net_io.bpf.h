@@ -65,6 +65,7 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
 		st->ways[i].mode = 0;
 		st->ways[i].left = 0;
 		st->ways[i].n_head = 0;
+		st->ways[i].behind = 0;
 		st->ways[i].taken = 0;
 	}
 	if (begun && protocol != NET_PROTOCOL_HTTP1)
@@ -76,8 +77,8 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
  * Where a turn begins, of a connection that is not known yet, or speaks HTTP/1, which
  * may change into something else. True: it is known now.
  */
-static __always_inline bool find_protocol(struct net_room *room, struct net_state *st,
-					  const struct net_move *m)
+static __noinline bool find_protocol(struct net_room *room, struct net_state *st,
+				     const struct net_move *m)
 {
 	struct net_cursor begin = room->cursor;
 	__u8 index = m->flags & NET_SENT ? 1 : 0;

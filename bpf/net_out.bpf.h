@@ -61,8 +61,8 @@ static __always_inline void put_thread(struct event_hdr *hdr, const struct net_o
  * At the first byte of those that were moved, whoever has asked for it. False: they are
  * nowhere in a program's memory, or nobody knows where.
  */
-static __always_inline bool find_bytes(struct net_cursor *c, struct sock *sk, struct net_many *many,
-				       struct net_move *m)
+static __noinline bool find_bytes(struct net_cursor *c, struct sock *sk, struct net_many *many,
+				  struct net_move *m)
 {
 	struct io_kiocb *req;
 
