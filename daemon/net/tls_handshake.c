@@ -71,6 +71,7 @@ void tls_handshake_over(struct tls_wire *t, uint64_t time_ns)
 	t->turns.server_may_begin =
 		t->handshake.version != 0 && !is_13(t) && t->handshake.alpn[0] == '\0';
 	t->turns.may_be_tickets = is_13(t);
+	t->turns.is_resumed = t->handshake.resumed;
 	close_stage(t, TLS_OVER);
 }
 

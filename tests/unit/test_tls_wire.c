@@ -393,6 +393,29 @@ START_TEST(two_equal_tickets_are_no_response)
 }
 END_TEST
 
+START_TEST(one_ticket_is_no_response_of_a_resumed_session)
+{
+	for (int resumed = 0; resumed < 2; resumed++) {
+		play_lines(resumed ? conversation_tls13_resumed : conversation_tls13, LINES_13,
+			   1000);
+		say(NET_REQUEST, 11, 23, 100);
+		say(NET_RESPONSE, 12, 23, 250);
+		say(NET_RESPONSE, 13, 23, 300);
+		say(NET_RESPONSE, 14, 23, 300);
+		tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.n_turns, 1);
+		ck_assert_uint_eq(told.turns[0].response_ns, NS(resumed ? 13 : 12));
+		ck_assert_uint_eq(told.turns[0].response_bytes, 610 + (resumed ? 0 : 255));
+		/* If it is all there is, it is the response. */
+		play_lines(conversation_tls13_resumed, LINES_13, 1000);
+		say(NET_REQUEST, 11, 23, 100);
+		say(NET_RESPONSE, 12, 23, 250);
+		tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.turns[0].response_bytes, 255);
+	}
+}
+END_TEST
+
 START_TEST(a_turn_without_an_end_says_so)
 {
 	static const uint32_t flags[] = { EXCHANGE_CLOSED, EXCHANGE_INCOMPLETE };
@@ -890,6 +913,7 @@ static void add_made_up(Suite *s)
 	tcase_add_checked_fixture(t, NULL, tear_down);
 	tcase_add_test(t, turns_follow_each_other);
 	tcase_add_test(t, two_equal_tickets_are_no_response);
+	tcase_add_test(t, one_ticket_is_no_response_of_a_resumed_session);
 	tcase_add_test(t, a_turn_without_an_end_says_so);
 	tcase_add_test(t, a_server_may_speak_first);
 	tcase_add_test(t, heads_of_records_are_enough);
