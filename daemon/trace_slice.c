@@ -25,6 +25,7 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 #define FIELD_DOUBLE_COUNTER   44
 #define FIELD_FLOW	       47
 #define FIELD_END_FLOW	       48
+#define FIELD_CORRELATION      52
 #define FIELD_CALLSTACK	       56
 #define FIELD_CALLSTACK_WEIGHT 57
 #define FIELD_GPU_CORRELATION  3000
@@ -222,6 +223,8 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 		put_fixed(b, FIELD_FLOW, &flows[i]);
 	for (size_t i = 0; i < ev->n_end_flow_ids; i++)
 		put_fixed(b, FIELD_END_FLOW, &ev->end_flow_ids[i]);
+	if (ev->correlation_id)
+		put_number(b, FIELD_CORRELATION, ev->correlation_id);
 	if (ev->callstack_iid)
 		put_number(b, FIELD_CALLSTACK, ev->callstack_iid);
 	if (ev->callstack_iid && ev->callstack_weight > 0)

@@ -202,6 +202,7 @@ struct trace_event {
 	size_t n_args;
 	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
 	double callstack_weight; /* what the stack counts in flame graphs */
+	uint64_t correlation_id; /* of events that belong together and have one colour; or 0 */
 	uint64_t flow_id;	/* or 0; or instead several: */
 	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
 	size_t n_flow_ids, n_end_flow_ids;

@@ -89,8 +89,11 @@ static bool is_shown(const struct net_conn *c)
 {
 	if (c->flags & CONN_GHOST)
 		return false;
-	/* A socket that asks for names, or serves them, is no connection. */
-	return c->wire.kind != LAYER_DNS || c->sock.protocol == IPPROTO_TCP;
+	if (!net_is_inet(&c->sock) || c->sock.protocol == IPPROTO_TCP)
+		return true;
+	/* A socket that asks for names, or serves them, is no connection; nor one that waits. */
+	return c->wire.kind != LAYER_DNS &&
+	       (c->sock.inet.peer_port || c->sent > c->base_sent || c->received > c->base_received);
 }
 
 void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag)
@@ -366,6 +369,7 @@ void net_conn_tcp(struct net_conn *c, const struct net_tcp_event *ev, bool is_ne
 		add_point(c, ev, 1);
 		break;
 	default: /* a sample: its numbers are all there is */
+		net_note_error(c->enc, net_sample_write(c, ev->hdr.time_ns));
 		break;
 	}
 }

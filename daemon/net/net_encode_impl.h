@@ -77,7 +77,8 @@ struct net_layer {
 	struct net_conn *conn;
 	struct net_stream *stream; /* NULL: it is what is on the wire */
 	enum net_layer_kind kind;
-	uint8_t client_sends; /* whose requests: ours, or the peer's */
+	bool client_sends;    /* whose requests: ours, or the peer's */
+	bool is_reversed;     /* it is the other way round: directions stay as they were given */
 	uint32_t n_exchanges; /* handed over so far */
 	union {
 		void *any;
@@ -146,7 +147,9 @@ struct net_conn {
 	uint64_t base_sent, base_received; /* of them before the recording */
 	uint32_t retransmits, base_retransmits;
 	uint32_t rtt_us, cwnd;
-	uint32_t n_events; /* of the ledger, that go with what is written next */
+	uint32_t shown_rtt_us, shown_cwnd; /* as the counters have them */
+	uint64_t counters[2];		   /* uuids */
+	uint32_t n_events;		   /* of the ledger, that go with what is written next */
 	uint32_t n_points;
 	struct net_point *points;
 	struct net_mark *marks;
@@ -278,6 +281,8 @@ void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t tim
  * have had it for long, or the trace may have said so already.
  */
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns);
+/* When the other end had it; 0: not known. */
+uint64_t net_time_heard(const struct net_layer *l, uint64_t off);
 uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns);
 
 /* ---- net_streams.c ---- */
@@ -298,6 +303,8 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 const char *net_conn_name(const struct net_conn *c, const char **ret_from);
 
 enum net_lane_kind { NET_LANE_REQUESTS, NET_LANE_CONNECTIONS };
+/* Of its own, beside its lanes; 0: no memory, or nobody's. */
+uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit);
 /* A track with room from begin to end. 0 with `*ret_error` 0: there is none, or nobody's process.
  */
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
@@ -310,6 +317,8 @@ void net_tracks_free(struct net_encoder *enc);
 
 int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished);
 int net_request_write(struct net_layer *l, const struct exchange *e);
+/* What TCP thinks of the way, of a connection that lasts. */
+int net_sample_write(struct net_conn *c, uint64_t time_ns);
 
 /* ---- net_threads.c ---- */
 

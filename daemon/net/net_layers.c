@@ -23,10 +23,21 @@ static void keep_upgraded(struct net_layer *l, const struct exchange *e)
 		*l->upgraded = *e;
 }
 
+/* A connection joined late was taken for the other end than it is; its parser has found out. */
+static void turn_round(struct net_layer *l)
+{
+	if (l->is_reversed || l->kind != LAYER_HTTP2 || !l->parser.any ||
+	    !http2_is_reversed(l->parser.http2))
+		return;
+	l->is_reversed = true;
+	l->conn->sock.role = l->client_sends ? NET_ROLE_SERVER : NET_ROLE_CLIENT;
+}
+
 static void exchange_done(void *ctx, const struct exchange *e)
 {
 	struct net_layer *l = ctx;
 
+	turn_round(l);
 	if (e->status == 101 && strcmp(e->upgrade, "h2c") == 0)
 		keep_upgraded(l, e);
 	net_note_error(l->conn->enc, net_request_write(l, e));
@@ -424,6 +435,7 @@ static void take_fin(struct net_layer *l, const struct net_record *rec)
 	enum net_direction dir = sent == l->client_sends ? NET_REQUEST : NET_RESPONSE;
 	uint64_t time_ns = rec->hdr->time_ns;
 
+	l->end_ns = time_ns; /* of what can have no more behind it */
 	if (l->tunnel)
 		http1_fin(l->tunnel, dir, time_ns);
 	if (!l->parser.any)
@@ -481,8 +493,8 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 		l->client_sends = c->sock.role == NET_ROLE_CLIENT;
 		new_parser(l, LAYER_DNS, false);
 	}
-	/* Who is asked may be unknown in one direction: the id will do. */
-	if (!l->client_sends)
+	/* Who is asked, or has asked, may be unknown: the id will do. */
+	if (!l->client_sends && sock->inet.peer_port)
 		peer = hash_bytes(sock->inet.peer, sizeof(sock->inet.peer), sock->inet.peer_port);
 	if (l->parser.any)
 		dns_datagram(l->parser.dns, sent == l->client_sends ? NET_REQUEST : NET_RESPONSE,

@@ -55,6 +55,26 @@ static const char *failure(const struct request *q, char scratch[16])
 	return scratch;
 }
 
+static const char *proto_of(struct request *q)
+{
+	switch (q->e->protocol) {
+	case EXCHANGE_HTTP2:
+		return "HTTP/2";
+	case EXCHANGE_WEBSOCKET:
+		return "WebSocket";
+	case EXCHANGE_TUNNEL:
+		return "tunnel";
+	case EXCHANGE_TLS:
+		return q->conn->handshake ? tls_version_name(q->conn->handshake->version) : NULL;
+	default:
+		break;
+	}
+	if (!q->e->version[0])
+		return "HTTP/1.1";
+	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
+	return q->proto;
+}
+
 static void make_names(struct request *q)
 {
 	const struct exchange *e = q->e;
@@ -62,6 +82,14 @@ static void make_names(struct request *q)
 	const char *failed = failure(q, scratch), *space = failed ? " " : "";
 
 	failed = failed ? failed : "";
+	if (e->protocol == EXCHANGE_WEBSOCKET || e->protocol == EXCHANGE_TUNNEL) {
+		bool tunnel = e->protocol == EXCHANGE_TUNNEL;
+
+		snprintf(q->name, sizeof(q->name), "%s %s", proto_of(q),
+			 tunnel ? e->host : e->path);
+		snprintf(q->shorter, sizeof(q->shorter), "%.20s …", proto_of(q));
+		return;
+	}
 	if (e->protocol == EXCHANGE_TLS) {
 		snprintf(q->name, sizeof(q->name), "TLS exchange%s%s", space, failed);
 		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
@@ -106,22 +134,6 @@ static void make_url(struct request *q)
 }
 
 /* ---- arguments ---- */
-
-static const char *proto_of(struct request *q)
-{
-	switch (q->e->protocol) {
-	case EXCHANGE_HTTP2:
-		return "HTTP/2";
-	case EXCHANGE_TLS:
-		return q->conn->handshake ? tls_version_name(q->conn->handshake->version) : NULL;
-	default:
-		break;
-	}
-	if (!q->e->version[0])
-		return "HTTP/1.1";
-	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
-	return q->proto;
-}
 
 static const char *link_name(uint8_t link)
 {
@@ -312,6 +324,13 @@ static uint64_t flow_of(const struct request *q)
 	return id ? id : 1;
 }
 
+/* What the server has said before it had the request: of encrypted turns it cannot be told. */
+static bool is_no_answer(const struct request *q)
+{
+	return q->is_client && q->response_ns &&
+	       q->response_ns < net_time_heard(q->layer, q->e->request_off);
+}
+
 static int write_threads(const struct request *q)
 {
 	const struct exchange *e = q->e;
@@ -348,6 +367,8 @@ static int write_request(struct request *q)
 	int r = 0;
 
 	take_times(q);
+	if (is_no_answer(q))
+		q->flow_id = 0;
 	fix_times(q);
 	trace_writer_time(enc->env.writer, q->begin_ns);
 	q->slice.event.track =
@@ -383,7 +404,7 @@ int net_request_write(struct net_layer *l, const struct exchange *e)
 	char host[EXCHANGE_HOST_LEN] = "";
 	int r;
 
-	q.is_client = l->client_sends;
+	q.is_client = l->client_sends != l->is_reversed;
 	q.tgid = e->request_tid ? e->request_tgid : e->response_tgid;
 	q.tid = e->request_tid ? e->request_tid : e->response_tid;
 	if (!q.tgid)

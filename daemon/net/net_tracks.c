@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_tracks.c - processes, their "Connections", origins and lanes. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,10 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 	}
 	if (!host || !host[0])
 		host = net_conn_name(c, &from);
+	if (net_is_inet(s) && s->protocol == IPPROTO_UDP && !s->inet.peer_port) {
+		snprintf(ret, NET_ORIGIN_LEN, "udp :%u", s->inet.local_port);
+		return;
+	}
 	if (host && net_is_inet(s) && s->inet.peer_port)
 		snprintf(ret, NET_ORIGIN_LEN, "%s:%u", host, s->inet.peer_port);
 	else if (host)
@@ -141,6 +146,26 @@ static struct net_origin *origin_of(struct net_encoder *enc, struct net_process 
 		return NULL;
 	}
 	return o;
+}
+
+uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit)
+{
+	struct net_process *p = net_process(c->enc, c->tgid);
+	char origin[NET_ORIGIN_LEN];
+	struct trace_track track = {
+		.name = name,
+		.key = c->sock.cookie,
+		.is_counter = true,
+		.unit = unit,
+	};
+	struct net_origin *o;
+
+	net_origin_name(c, NULL, origin);
+	o = p ? origin_of(c->enc, p, origin) : NULL;
+	if (!o)
+		return 0;
+	track.parent = o->track;
+	return trace_track(c->enc->env.writer, &track);
 }
 
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,

@@ -29,6 +29,7 @@ void net_records_open(void)
 	memset(&net, 0, sizeof(net));
 	written_open(&net.w);
 	net.config.net_level = NET_WATERFALL;
+	net.config.n_plaintext = 1;
 	net.start_ns = boot_ns();
 	ck_assert_int_eq(process_table_new(NULL, &net.processes), 0);
 	trace_writer_source(net.w.writer, WRITTEN_SOURCE, net.start_ns);
