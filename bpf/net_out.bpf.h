@@ -179,6 +179,7 @@ static __always_inline void record_move(struct net_room *room, const struct net_
 		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
 	}
 	n += at + NET_IO_HEAD;
+	asm volatile("" : "+r"(n));
 	if (n <= sizeof(*ev))
 		event_output(&ev->hdr, s, n);
 }
