@@ -77,11 +77,13 @@ static __always_inline bool http2_is_credible(const __u8 *h, __u32 len, __u32 st
  * Do the room's bytes up to `n`, the first of `total`, begin with frames of HTTP/2? They
  * do if one ends where all does, or two are credible.
  */
-static __noinline bool http2_are_frames(struct net_room *room, __u32 n, __u32 total)
+__noinline int http2_are_frames(struct net_room *room, __u32 n, __u32 total)
 {
 	__u32 at = 0, len, stream;
 	const __u8 *h;
 
+	if (!room)
+		return 0;
 	for (int i = 0; i < 3; i++) {
 		if (n < HTTP2_HEAD || at > n - HTTP2_HEAD || at > 128)
 			return i >= 2;

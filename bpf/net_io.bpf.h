@@ -77,20 +77,27 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
  * Where a turn begins, of a connection that is not known yet, or speaks HTTP/1, which
  * may change into something else. True: it is known now.
  */
-static __noinline bool find_protocol(struct net_room *room, struct net_state *st,
-				     const struct net_move *m)
+__noinline int find_protocol(struct net_room *room, struct net_state *st, __u32 index, __u64 off,
+			     __u32 len)
 {
-	struct net_cursor begin = room->cursor;
-	__u8 index = m->flags & NET_SENT ? 1 : 0;
-	bool was_http1 = st->protocol == NET_PROTOCOL_HTTP1;
-	__u32 n = gather(room, was_http1 ? HTTP1_MAX_HEAD : LOOK_AHEAD);
-	__u8 protocol = protocol_of(room, n);
+	struct net_cursor begin;
+	bool was_http1;
+	__u8 protocol;
+	__u32 n;
+
+	if (!room || !st)
+		return 0;
+	index &= 1;
+	begin = room->cursor;
+	was_http1 = st->protocol == NET_PROTOCOL_HTTP1;
+	n = gather(room, was_http1 ? HTTP1_MAX_HEAD : LOOK_AHEAD);
+	protocol = protocol_of(room, n);
 
 	room->cursor = begin;
 	room->cut = 0;
-	if (!protocol && is_settings(room, n, m->off))
+	if (!protocol && is_settings(room, n, off))
 		protocol = NET_PROTOCOL_HTTP2;
-	if (!protocol && st->stale && !was_http1 && http2_are_frames(room, n, m->len))
+	if (!protocol && st->stale && !was_http1 && http2_are_frames(room, n, len))
 		protocol = NET_PROTOCOL_HTTP2;
 	if (!protocol)
 		return false;
@@ -144,7 +151,7 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 {
 	if (st->protocol == NET_PROTOCOL_UNKNOWN ||
 	    (st->protocol == NET_PROTOCOL_HTTP1 && turned)) {
-		if (find_protocol(room, st, m)) {
+		if (find_protocol(room, st, m->flags & NET_SENT ? 1 : 0, m->off, m->len)) {
 			if (st->protocol == NET_PROTOCOL_HTTP1)
 				way->mode = HTTP1_START;
 		} else if (st->protocol == NET_PROTOCOL_UNKNOWN) {
