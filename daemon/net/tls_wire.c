@@ -251,17 +251,16 @@ static int walk(struct walk *w, uint64_t off, const uint8_t *data, uint64_t n)
 		size_t k;
 		int r;
 
-		if (d->in_step && d->left == 0 && !data)
-			out_of_step(w->t, d);
-		if (!d->in_step) {
-			take_blind(w, off, n);
-			return 0;
-		}
-		if (d->left > 0) {
+		if (d->in_step && d->left > 0) {
 			k = (size_t)MIN(n, d->left);
 			r = take_body(w, data, k);
-		} else {
+		} else if (d->in_step && data) {
 			r = take_head(w, off, data, (size_t)n, &k);
+		} else {
+			if (d->in_step)
+				out_of_step(w->t, d);
+			take_blind(w, off, n);
+			return 0;
 		}
 		if (r < 0)
 			return r;
