@@ -120,15 +120,14 @@ static int walk(struct walk *w, uint64_t off, const uint8_t *data, uint64_t n)
 		size_t k;
 		int r;
 
-		if (s->left == 0 && !data) {
-			out_of_step(s);
-			return 0;
-		}
 		if (s->left > 0) {
 			k = (size_t)MIN(n, s->left);
 			r = take_body(w, off, data, k);
-		} else {
+		} else if (data) {
 			r = take_head(w, off, data, (size_t)n, &k);
+		} else {
+			out_of_step(s);
+			return 0;
 		}
 		if (r < 0)
 			return r;

@@ -307,7 +307,7 @@ int tls_handshake_content(struct tls_wire *t, enum net_direction dir, const uint
 {
 	struct tls_direction *d = &t->dirs[dir];
 	struct tls_messages *m = &t->messages[dir];
-	bool is_first = d->begins.off == 0 && d->left + n == d->length;
+	bool is_first = d->from_start && d->begins.off == d->base && d->left + n == d->length;
 
 	if (d->type == TLS_ALERT) {
 		for (size_t i = 0; data && i < n && d->n_alert < 2; i++)

@@ -623,6 +623,25 @@ START_TEST(a_handshake_goes_on_without_a_part_of_it)
 }
 END_TEST
 
+START_TEST(tls_may_begin_behind_something_else)
+{
+	struct talk t;
+
+	for (size_t chunk = 5; chunk < 1000; chunk += 83) {
+		start();
+		read_talk(conversation_tls13, &t);
+		offs[0] = 120; /* CONNECT, and that it is all right */
+		offs[1] = 40;
+		for (unsigned i = 0; i < t.n; i++)
+			play_line(&t.lines[i], i, chunk);
+		talk_done(&t);
+		tls_wire_end(wire, NS(MAX_LINES), EXCHANGE_CLOSED);
+		verify_handshake(&all[0]);
+		verify_turn(&all[0]);
+	}
+}
+END_TEST
+
 START_TEST(who_joins_late_has_turns_and_no_handshake)
 {
 	start();
@@ -921,6 +940,7 @@ static void add_made_up(Suite *s)
 	tcase_add_test(t, heads_for_themselves_are_part_of_what_follows);
 	tcase_add_test(t, a_hole_within_a_record_is_passed_over);
 	tcase_add_test(t, behind_a_hole_the_next_piece_with_a_head_begins_a_record);
+	tcase_add_test(t, tls_may_begin_behind_something_else);
 	tcase_add_test(t, who_joins_late_has_turns_and_no_handshake);
 	tcase_add_test(t, a_connection_that_ends_too_early_has_failed);
 	tcase_add_test(t, an_encrypted_alert_is_told_by_its_length);
