@@ -5,6 +5,7 @@
  *   net_encode.c    records as they come
  *   net_conns.c     connections by cookie, from their first sign to their last
  *   net_layers.c    what is said on them: bytes to parsers
+ *   net_parsers.c   the parsers, and what they hand over
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
@@ -265,6 +266,16 @@ struct net_record {
 };
 void net_layer_take(struct net_layer *l, const struct net_record *rec);
 void net_layer_io(struct net_conn *c, const struct net_io_event *ev);
+
+/* ---- net_parsers.c ---- */
+
+/* `late`: the connection's beginning was not seen. Without memory, or room for it, there is none.
+ */
+void net_parser_new(struct net_layer *l, enum net_layer_kind kind, bool late);
+void net_parser_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
+void net_parser_free(struct net_encoder *enc, struct net_layer *l);
+/* Its memory may have changed. */
+void net_parser_count(struct net_encoder *enc, struct net_layer *l);
 /* What is open is handed over; then the parsers are gone. */
 void net_layer_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
 void net_layer_free(struct net_encoder *enc, struct net_layer *l);
@@ -281,8 +292,6 @@ void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t tim
  * have had it for long, or the trace may have said so already.
  */
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns);
-/* When the other end had it; 0: not known. */
-uint64_t net_time_heard(const struct net_layer *l, uint64_t off);
 uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns);
 
 /* ---- net_streams.c ---- */

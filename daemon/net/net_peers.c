@@ -86,16 +86,10 @@ static const struct net_layer *other_end(const struct net_layer *l)
 	return peer->stream ? &peer->stream->layer : NULL;
 }
 
-uint64_t net_time_heard(const struct net_layer *l, uint64_t off)
-{
-	const struct net_layer *other = other_end(l);
-
-	return other ? time_of(&other->heard, off) : 0;
-}
-
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns)
 {
-	uint64_t heard_ns = net_time_heard(l, off);
+	const struct net_layer *other = other_end(l);
+	uint64_t heard_ns = other ? time_of(&other->heard, off) : 0;
 
 	if (heard_ns && heard_ns < time_ns)
 		time_ns = heard_ns;

@@ -324,13 +324,6 @@ static uint64_t flow_of(const struct request *q)
 	return id ? id : 1;
 }
 
-/* What the server has said before it had the request: of encrypted turns it cannot be told. */
-static bool is_no_answer(const struct request *q)
-{
-	return q->is_client && q->response_ns &&
-	       q->response_ns < net_time_heard(q->layer, q->e->request_off);
-}
-
 static int write_threads(const struct request *q)
 {
 	const struct exchange *e = q->e;
@@ -354,6 +347,9 @@ static int write_threads(const struct request *q)
 	p.tgid = e->response_tgid;
 	p.tid = e->response_tid;
 	p.sent = !q->is_client;
+	/* What is encrypted looks like an answer also when it was said before the request came. */
+	if (e->protocol == EXCHANGE_TLS)
+		p.flow_id = 0;
 	return r == 0 && p.tid && p.time_ns ? net_thread_write(q->conn, &p, slack_ns) : r;
 }
 
@@ -367,8 +363,6 @@ static int write_request(struct request *q)
 	int r = 0;
 
 	take_times(q);
-	if (is_no_answer(q))
-		q->flow_id = 0;
 	fix_times(q);
 	trace_writer_time(enc->env.writer, q->begin_ns);
 	q->slice.event.track =
