@@ -17,10 +17,16 @@ seen() {
 	python3 "$here/net_plaintext.py" "$@"
 }
 
+# What the daemon has said since the recording was begun.
+logged() { # PATTERN
+	tail -n +"$LINES_BEFORE" "$T/tracerd.log" | grep -q "$1"
+}
+
 # Others may use the network so much that something is lost: then once more, if it must be.
 whole() { # NAME FUNCTION ARGS... of the recording
 	for _ in 1 2 3; do
 		: >"$T/access.log"
+		LINES_BEFORE=$(($(wc -l <"$T/tracerd.log") + 1))
 		begin "$1" --query keep "${@:3}"
 		"$2"
 		sleep 0.2
@@ -101,7 +107,7 @@ request() { # PATH
 
 # On a busy machine it takes a while until it is known where functions are.
 all_probed() { # LIBRARY
-	grep -q "all processes have probes in .*$1" "$T/tracerd.log"
+	logged "all processes have probes in .*$1"
 }
 
 clients() {
@@ -145,7 +151,7 @@ check "the trace keeps the rules" tracectl check "$T/clients.trace"
 # ---- servers ----
 
 probed() { # PID
-	grep -q "process $1 has probes in .*libssl" "$T/tracerd.log"
+	logged "process $1 has probes in .*libssl"
 }
 
 load() {
