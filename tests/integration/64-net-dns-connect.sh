@@ -90,7 +90,7 @@ both() {
 	connects
 }
 
-start_tracerd
+start_tracerd --verbose
 record all both
 
 check "A" query a A www.test.lan NOERROR 10.77.0.1 proto=UDP server=10.77.0.1:53
@@ -105,9 +105,14 @@ check "the resolver of libc asks for A" query curl A www.test.lan NOERROR 10.77.
 check "and, in the same call, for AAAA" query curl AAAA www.test.lan NOERROR fd77::1
 check "python's as well" query python AAAA www.test.lan NOERROR fd77::1
 check "what is too long is asked for again by TCP" seen truncated "${PID[big]}" TXT big.test.lan
-check "dnsmasq's side, with a flow" seen served "$DNSMASQ" A alias.test.lan NOERROR
+check "dnsmasq's side, while somebody asks" seen served "$DNSMASQ" A alias.test.lan NOERROR
 check "sockets that follow one another: each query is its process's" seen whose "$T/asked"
-check "getaddrinfo() is around its queries" seen lookup "${PID[python]}" www.test.lan
+cost=$(sed -n 's/.*net: a probe costs \([0-9]*\) ns.*/\1/p' "$T/tracerd.log")
+if [ "${cost:-5000}" -lt 5000 ]; then
+	check "getaddrinfo() is around its queries" seen lookup "${PID[python]}" www.test.lan
+else
+	echo "skip - getaddrinfo() is not probed where that costs ${cost:-?} ns"
+fi
 check "all that dnsmasq has logged" seen all "$DNSMASQ" "$T/dnsmasq.log"
 check "a port that is closed" failed refused4 10.77.0.1:9999 ECONNREFUSED
 check "one of IPv6" failed refused6 '[fd77::1]:9999' ECONNREFUSED
