@@ -171,7 +171,7 @@ def check_reset_request(trace, pid, server, path):
         for r in mine:
             print(r)
             verdict.equal("status", r.get("status"), "")
-            verdict.equal("name", r.name, f"GET {path} reset")
+            verdict.equal("name", r.title(), f"GET {path} reset")
             verdict.check(r.get("error"), "no error")
             for c in trace.connections(connection=r.get("connection")):
                 verdict.equal(what, len(instants_of(trace, c, what)), 1)

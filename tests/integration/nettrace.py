@@ -57,6 +57,12 @@ class Slice:
             return "/" + url.split("/", 1)[1] if "/" in url else "/"
         return url
 
+    def title(self):
+        """Its name; where names are too many, as it would have been."""
+        if self.name.startswith(self.get("method") + " …"):
+            return f"{self.get('method')} {self.path}" + self.name.split("…", 1)[1]
+        return self.name
+
     def whole(self):
         """A request with its answer, of which nothing is missing."""
         return self.end is not None and self.number("status") > 0 and not self.broken()
