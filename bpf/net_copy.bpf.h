@@ -260,13 +260,26 @@ static long gather_step(__u32 i, struct in_room *in)
 __noinline int gather(struct net_room *room, __u32 want)
 {
 	struct in_room in = { .room = room };
+	struct net_cursor *c;
+	__u32 have;
 
 	if (!room)
 		return 0;
-	room->have = room->n_bytes;
-	room->want = want += room->n_bytes;
-	bpf_loop(GATHER_PIECES, gather_step, &in, 0);
-	if (room->have < want && room->cursor.pos < room->cursor.total)
+	c = &room->cursor;
+	have = room->n_bytes;
+	if (want > c->total - c->pos)
+		want = c->total - c->pos;
+	room->have = have;
+	room->want = have + want;
+	if (c->left >= want) { /* in one piece, as most are */
+		if (want && cursor_peek(room, have, want)) {
+			cursor_skip(c, want);
+			room->have = have + want;
+		}
+	} else {
+		bpf_loop(GATHER_PIECES, gather_step, &in, 0);
+	}
+	if (room->have < room->want)
 		room->cut = 1;
 	return room->have;
 }
