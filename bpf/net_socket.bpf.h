@@ -40,6 +40,7 @@ struct sock___net {
 	__u16 sk_protocol;
 	__u16 sk_type;
 	int sk_err;
+	struct socket *sk_socket;
 };
 
 struct sk_buff {
