@@ -103,8 +103,8 @@ static int take_body(struct walk *w, uint64_t off, const uint8_t *data, size_t n
 	static const uint8_t none[1];
 	struct dns_stream *s = w->s;
 
-	if (data && n == s->len) /* all of it */
-		return message(w, data, n, off + n);
+	if (data && n == s->len) /* all of it: as much is looked at as would be kept */
+		return message(w, data, MIN(n, DNS_KEPT), off + n);
 	keep(s, data, n);
 	s->left = (uint16_t)(s->left - n);
 	if (s->left > 0)
