@@ -71,6 +71,7 @@ static void conn_free(struct net_conn *c)
 
 	unlist(c);
 	net_peer_forget(c);
+	net_dns_forget(c);
 	if (!(c->flags & CONN_GHOST))
 		hash_remove_u64(enc->conns, c->sock.cookie);
 	net_stream_free(enc, c->stream);

@@ -196,6 +196,8 @@ struct net_encoder {
 	size_t parser_bytes;
 	uint64_t last_ns, expired_ns;
 	struct net_dns_memory *dns;
+	struct hash *dns_clients; /* sockets that ask, by their port */
+	struct hash *dns_flows;	  /* of queries that one end has told of: see dns_end */
 	struct stack_encoder *stacks;
 	struct net_mark *marks; /* all there are */
 	size_t n_marks;
@@ -357,6 +359,9 @@ int net_dns_new(struct net_encoder *enc);
 void net_dns_free(struct net_encoder *enc);
 int net_dns_write(struct net_conn *c, const struct dns_query *q);
 int net_lookup_write(struct net_encoder *enc, const struct net_lookup_event *ev);
+/* A socket that asks has sent something; its other end may be on this machine. */
+void net_dns_asks(struct net_conn *c);
+void net_dns_forget(struct net_conn *c);
 /* The query that has led here, if there is one: kept as `c->led`. */
 void net_dns_led(struct net_conn *c);
 

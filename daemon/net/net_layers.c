@@ -294,6 +294,10 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 		l->client_sends = c->sock.role == NET_ROLE_CLIENT;
 		net_parser_new(l, LAYER_DNS, false);
 	}
+	if (l->client_sends)
+		net_dns_asks(c);
+	else if (sent) /* whom this answer is for */
+		c->sock.inet.peer_port = sock->inet.peer_port;
 	/* Who is asked, or has asked, may be unknown: the id will do. */
 	if (!l->client_sends && sock->inet.peer_port)
 		peer = hash_bytes(sock->inet.peer, sizeof(sock->inet.peer), sock->inet.peer_port);

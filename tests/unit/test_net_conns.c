@@ -149,36 +149,46 @@ END_TEST
 
 /* ---- names ---- */
 
-/* A query and its answer: id 1, A example.org -> 10.0.0.2. */
-static void resolve(uint64_t time, uint32_t netns)
+/* Id 1, A example.org -> 10.0.0.2. */
+static void send_message(struct net_sock sock, uint64_t time, bool sent, bool is_answer)
 {
 	static const char query[] = "\0\1\1\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1";
 	static const char answer[] = "\0\1\x81\x80\0\1\0\1\0\0\0\0\7example\3org\0\0\1\0\1"
 				     "\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x0a\0\0\2";
 	static struct net_io_event ev;
+	struct net_run run = { .len = is_answer ? sizeof(answer) - 1 : sizeof(query) - 1 };
 
-	for (int i = 0; i < 2; i++) {
-		struct net_run run = { .len = i ? sizeof(answer) - 1 : sizeof(query) - 1 };
+	memset(&ev, 0, sizeof(ev));
+	ev.sock = sock;
+	ev.hdr.type = NET_IO;
+	ev.hdr.size = sizeof(ev);
+	ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.tgid = sock.role == NET_ROLE_SERVER ? SERVER_PID : CLIENT_PID;
+	ev.hdr.tid = ev.hdr.tgid + 1;
+	ev.len = run.len;
+	ev.flags = (uint8_t)(NET_DATAGRAM | (sent ? NET_SENT : 0));
+	ev.protocol = NET_PROTOCOL_DNS;
+	ev.n_runs = 1;
+	memcpy(ev.data, &run, sizeof(run));
+	memcpy(ev.data + sizeof(run), is_answer ? answer : query, run.len);
+	net_encode_record(&ev.hdr);
+}
 
-		memset(&ev, 0, sizeof(ev));
-		ev.sock = net_client();
-		ev.sock.cookie = 90;
-		ev.sock.netns = netns;
-		ev.sock.protocol = IPPROTO_UDP;
-		ev.sock.inet.peer_port = 53;
-		ev.hdr.type = NET_IO;
-		ev.hdr.size = sizeof(ev);
-		ev.hdr.time_ns = net.start_ns + time + (uint64_t)i * US;
-		ev.hdr.tgid = CLIENT_PID;
-		ev.hdr.tid = CLIENT_PID + 1;
-		ev.len = run.len;
-		ev.flags = (uint8_t)(NET_DATAGRAM | (i ? 0 : NET_SENT));
-		ev.protocol = NET_PROTOCOL_DNS;
-		ev.n_runs = 1;
-		memcpy(ev.data, &run, sizeof(run));
-		memcpy(ev.data + sizeof(run), i ? answer : query, run.len);
-		net_encode_record(&ev.hdr);
-	}
+static struct net_sock asker(uint32_t netns)
+{
+	struct net_sock s = net_client();
+
+	s.cookie = 90;
+	s.netns = netns;
+	s.protocol = IPPROTO_UDP;
+	s.inet.peer_port = 53;
+	return s;
+}
+
+static void resolve(uint64_t time, uint32_t netns)
+{
+	send_message(asker(netns), time, true, false);
+	send_message(asker(netns), time + US, false, true);
 }
 
 START_TEST(a_query_is_a_slice)
@@ -196,6 +206,33 @@ START_TEST(a_query_is_a_slice)
 	ck_assert_str_eq(net_arg_of(s, "server"), "10.0.0.2:53");
 	/* The socket that has asked is no connection. */
 	ck_assert_ptr_null(net_find_nth("connection", 0));
+}
+END_TEST
+
+START_TEST(both_ends_of_a_query_have_one_flow)
+{
+	struct net_sock server = net_server(), nobody;
+
+	server.protocol = IPPROTO_UDP;
+	server.inet.local_port = 53;
+	nobody = server;
+	nobody.inet.peer_port = 0; /* whose it is that comes is not known */
+	send_message(asker(1), 100 * US, true, false);
+	send_message(nobody, 150 * US, false, false);
+	send_message(server, 200 * US, true, true);
+	send_message(asker(1), 250 * US, false, true);
+	net_finish(20 * MS);
+	ck_assert_ptr_nonnull(net_find_nth("A example.org", 1));
+	ck_assert_uint_eq(net_find_nth("A example.org", 0)->n_flows, 1);
+	ck_assert_uint_eq(net_count_flow(net_find_nth("A example.org", 0)->flows[0]), 2);
+}
+END_TEST
+
+START_TEST(a_query_that_leaves_the_machine_has_no_flow)
+{
+	resolve(100 * US, 1);
+	net_finish(20 * MS);
+	ck_assert_uint_eq(net_slice_named("A example.org")->n_flows, 0);
 }
 END_TEST
 
@@ -354,6 +391,8 @@ int main(void)
 	tcase_add_test(tc, a_handle_used_again_is_another_stream);
 	tcase_add_test(tc, what_goes_through_a_tunnel_is_looked_at);
 	tcase_add_test(tc, a_query_is_a_slice);
+	tcase_add_test(tc, both_ends_of_a_query_have_one_flow);
+	tcase_add_test(tc, a_query_that_leaves_the_machine_has_no_flow);
 	tcase_add_test(tc, a_query_names_the_connection_that_it_has_led_to);
 	tcase_add_test(tc, a_name_of_another_network_is_none);
 	tcase_add_test(tc, a_failed_connection_has_the_name_that_was_asked_for);
