@@ -245,11 +245,33 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 	return st;
 }
 
-static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32 msg_flags,
-				    bool sent)
+/* Before it is told: does the conversation turn here, and may the thread have a stack? */
+static __noinline bool wants_stack(struct sock *sk, __u32 len, __u32 sent)
+{
+	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct net_stacks *s;
+	__u64 now;
+
+	if (!st || !tp || !len || st->last_way == 1 + sent || is_own(task->tgid))
+		return false;
+	now = bpf_ktime_get_boot_ns();
+	s = may_take_stack(task, now);
+	if (!s)
+		return false;
+	s->now = now;
+	s->sent = sent;
+	s->cookie = st->sock.cookie;
+	s->off = stream_end(st, sk, tp, sent) - len;
+	put_who(&s->who, task);
+	return true;
+}
+
+static __noinline int move_tcp(struct sock *sk, __u32 len, __u32 msg_flags, __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct net_state *st;
 	struct net_way *way;
@@ -277,8 +299,6 @@ static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32
 	}
 	turned = st->last_way != 1 + sent;
 	st->last_way = 1 + sent;
-	if (turned)
-		record_stack(ctx, &m);
 	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
 	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)
 		net_thread_io(task, &st->sock, st->protocol, sent, m.now);

@@ -231,7 +231,7 @@ static __always_inline void move_dns(struct sock *sk, struct net_room *room, str
 static __noinline int move_udp(struct sock *sk, __u32 len, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct net_room *room = 0;
 	struct net_count *c;
 	bool connected, readable = false;
