@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # HTTP requests in a trace against what clients have asked for and nginx has logged.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl

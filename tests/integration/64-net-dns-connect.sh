@@ -3,6 +3,7 @@
 #
 # DNS queries and connections in a trace against what programs have asked for, what dig
 # says it was told and what dnsmasq has logged.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl

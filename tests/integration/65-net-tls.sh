@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # TLS as it is seen on the wire, of every library there is, against what nginx has logged.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl

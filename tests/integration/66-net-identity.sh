@@ -3,6 +3,7 @@
 #
 # Whose sockets are: shared, passed on, reused, the same addresses twice; and how
 # connections end.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl

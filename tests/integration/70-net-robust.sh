@@ -3,6 +3,7 @@
 #
 # What nobody should send: the daemon bears it, says nothing that is not so, and keeps
 # within its memory.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl
