@@ -250,17 +250,18 @@ static __noinline bool wants_stack(struct sock *sk, __u32 len, __u32 sent)
 {
 	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct net_stacks *s;
-	__u64 now;
+	struct tcp_sock *tp;
 
-	if (!st || !tp || !len || st->last_way == 1 + sent || is_own(task->tgid))
+	if (!st || !len || st->last_way == 1 + sent)
 		return false;
-	now = bpf_ktime_get_boot_ns();
-	s = may_take_stack(task, now);
-	if (!s)
+	s = may_take_stack(task);
+	if (!s || is_own(task->tgid))
 		return false;
-	s->now = now;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return false;
+	s->now = bpf_ktime_get_boot_ns();
 	s->sent = sent;
 	s->cookie = st->sock.cookie;
 	s->off = stream_end(st, sk, tp, sent) - len;
