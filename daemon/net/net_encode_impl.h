@@ -222,6 +222,7 @@ void net_arg_string(struct net_slice *s, const char *name, const char *v); /* no
 #define NET_MAX_PHASES 8
 struct net_phases {
 	uint64_t cursor_ns;
+	uint64_t limit_ns; /* none is after it; 0: there is none */
 	size_t n;
 	struct trace_inner list[NET_MAX_PHASES];
 };

@@ -48,6 +48,8 @@ void net_phase(struct net_phases *p, const char *name, uint64_t begin_ns, uint64
 {
 	if (begin_ns < p->cursor_ns)
 		begin_ns = p->cursor_ns;
+	if (p->limit_ns && end_ns > p->limit_ns)
+		end_ns = p->limit_ns;
 	if (begin_ns >= end_ns || p->n == NET_MAX_PHASES)
 		return;
 	p->list[p->n++] =
@@ -251,6 +253,7 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 		name_failed(c, name, sizeof(name));
 	describe(c, &s, &texts, unfinished);
 	phases.cursor_ns = c->begin_ns;
+	phases.limit_ns = end_ns; /* what was said may be read later */
 	add_phases(c, &phases, end_ns);
 	r = write_points(c, s.event.track, c->begin_ns, end_ns);
 	if (r < 0)

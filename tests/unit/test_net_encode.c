@@ -81,6 +81,52 @@ START_TEST(a_connection_is_a_slice_with_its_phases)
 }
 END_TEST
 
+/* It receives bytes of TLS. */
+static void hear(struct net_sock sock, uint64_t time, uint64_t off, const void *bytes, uint32_t len)
+{
+	static struct net_io_event ev;
+	struct net_run run = { .len = len };
+
+	memset(&ev, 0, sizeof(ev));
+	ev.sock = sock;
+	ev.hdr.type = NET_IO;
+	ev.hdr.size = sizeof(ev);
+	ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.tgid = sock.role == NET_ROLE_SERVER ? SERVER_PID : CLIENT_PID;
+	ev.hdr.tid = ev.hdr.tgid + 1;
+	ev.off = off;
+	ev.len = len;
+	ev.protocol = NET_PROTOCOL_TLS;
+	ev.n_runs = 1;
+	memcpy(ev.data, &run, sizeof(run));
+	memcpy(ev.data + sizeof(run), bytes, len);
+	net_encode_record(&ev.hdr);
+}
+
+/* What had come by the time of the reset is read after it; others use the lane by then. */
+START_TEST(a_handshake_ends_no_later_than_its_connection)
+{
+	static const uint8_t hello[] = { 22, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3, [46] = 2, 0x13, 1, 1 };
+	static const uint8_t alert[] = { 21, 3, 3, 0, 2, 2, 48 };
+	struct net_sock next = net_server();
+	const struct net_read_slice *s;
+
+	net_accept(net_server(), 1 * MS);
+	hear(net_server(), 2 * MS, 0, hello, sizeof(hello));
+	net_close(net_server(), 4 * MS);
+	next.cookie++;
+	next.inet.peer_port++;
+	net_accept(next, 6 * MS);
+	net_close(next, 10 * MS);
+	hear(net_server(), 8 * MS, sizeof(hello), alert, sizeof(alert));
+	net_finish(20 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_str_eq(net_arg_of(s, "tls_alert"), "unknown_ca");
+	ck_assert_uint_eq(s->end, 5 * MS);
+	ck_assert_str_eq(net_phases_of(s), "TLS 2000-5000");
+}
+END_TEST
+
 START_TEST(a_connect_that_fails_says_why)
 {
 	struct net_tcp_event ev = net_tcp(net_client(), 2 * MS, NET_TCP_STATE);
@@ -335,6 +381,7 @@ int main(void)
 	tcase_add_test(tc, a_request_is_a_slice_under_its_origin);
 	tcase_add_test(tc, a_failed_request_says_so_in_its_name);
 	tcase_add_test(tc, a_connection_is_a_slice_with_its_phases);
+	tcase_add_test(tc, a_handshake_ends_no_later_than_its_connection);
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
