@@ -159,8 +159,10 @@ struct net_conn *net_ghost_new(struct net_encoder *enc, const struct net_sock *s
 {
 	struct net_conn *c = conn_new(enc, sock, hdr, CONN_GHOST);
 
-	if (c)
-		c->tgid = hdr->tgid;
+	if (!c)
+		return NULL;
+	c->tgid = hdr->tgid;
+	c->owned_ns = hdr->time_ns;
 	return c;
 }
 
@@ -177,6 +179,7 @@ static void learn(struct net_conn *c, const struct net_sock *sock, const struct 
 	if (c->tgid == 0 && hdr->tgid) {
 		c->tgid = hdr->tgid;
 		c->tid = hdr->tid;
+		c->owned_ns = hdr->time_ns;
 	}
 	if (c->cgroup_id == 0)
 		c->cgroup_id = hdr->cgroup_id;
@@ -288,6 +291,22 @@ static uint64_t tcp_sent(const struct net_tcp_event *ev)
 	return again ? ev->bytes_acked : ev->bytes_sent;
 }
 
+/* It was met in the listing first, but its beginning is told of as well. */
+static void begin_anew(struct net_conn *c, const struct event_hdr *hdr)
+{
+	if (!(c->flags & CONN_BEFORE))
+		return;
+	c->flags &= ~(uint32_t)CONN_BEFORE;
+	c->begin_ns = hdr->time_ns;
+	if (hdr->tgid == c->tgid && c->owned_ns > hdr->time_ns)
+		c->owned_ns = hdr->time_ns;
+	c->sent -= c->base_sent;
+	c->received -= c->base_received;
+	c->base_sent = c->base_received = 0;
+	c->base_tcp_sent = c->base_tcp_received = 0;
+	c->base_retransmits = 0;
+}
+
 /* One that was there, and of which nobody has told. */
 static void find_late(struct net_conn *c, const struct net_tcp_event *ev)
 {
@@ -304,12 +323,15 @@ static void take_state(struct net_conn *c, const struct net_tcp_event *ev, bool 
 
 	switch (ev->new_state) {
 	case TCP_SYN_SENT:
+		begin_anew(c, &ev->hdr);
 		c->connect_ns = time_ns;
 		c->sock.role = NET_ROLE_CLIENT;
 		c->wire.client_sends = true;
 		net_dns_led(c);
 		return;
 	case TCP_ESTABLISHED:
+		if (ev->old_state == TCP_SYN_RECV)
+			begin_anew(c, &ev->hdr);
 		if (!c->established_ns)
 			c->established_ns = time_ns;
 		return;

@@ -97,6 +97,7 @@ void net_dns_led(struct net_conn *c)
 	c->led = malloc(sizeof(*c->led) + len);
 	if (!c->led)
 		return; /* it goes by its address */
+	c->led->tgid = best->tgid;
 	c->led->begin_ns = best->begin_ns;
 	c->led->end_ns = best->end_ns;
 	memcpy(c->led->name, best->name, len);

@@ -129,6 +129,7 @@ struct net_point {
 /* The query that has led to a connection. */
 struct net_led {
 	uint64_t begin_ns, end_ns;
+	uint32_t tgid; /* who has asked */
 	char name[];
 };
 
@@ -139,6 +140,7 @@ struct net_conn {
 	struct net_conn *older, *newer; /* by their last record; of closed ones, by their end */
 	struct net_sock sock;
 	uint32_t tgid, tid; /* whose it is; 0: not known */
+	uint64_t owned_ns;  /* the first record that says so: its process lives by then */
 	uint64_t cgroup_id;
 	uint32_t flags;
 	uint32_t error; /* errno */
@@ -309,6 +311,12 @@ void net_stream_free(struct net_encoder *enc, struct net_stream *s);
 #define NET_ORIGIN_LEN 256
 
 struct net_process *net_process(struct net_encoder *enc, uint32_t tgid);
+/*
+ * When what began at `begin_ns` begins on the track of `tgid`, which lives at `alive_ns`:
+ * sockets are handed on, also to processes that were not there yet.
+ */
+uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begin_ns,
+			   uint64_t alive_ns);
 /* What a connection is to be found under. `host`: better than what it knows itself, or NULL. */
 void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN]);
 /* The best name of the other end; NULL: its address. `*ret_from`: "dns", "sni", "host". */

@@ -219,26 +219,32 @@ static void add_args(struct request *q)
 
 /* ---- phases ---- */
 
+/* Times that were not seen, or are in no order, become those of their neighbours. */
+static uint64_t not_before(uint64_t time_ns, uint64_t earliest_ns)
+{
+	return time_ns > earliest_ns ? time_ns : earliest_ns;
+}
+
 /* What had to be done before the first request of a connection could be sent. */
 static void add_setup(struct request *q)
 {
 	const struct net_conn *c = q->conn;
 	const struct tls_handshake *h = c->handshake;
+	uint64_t own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
 
 	if (!q->is_client || q->layer->n_exchanges || c->flags & CONN_BEFORE)
 		return;
-	if (c->led && c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
+	/* What others have done for it may be older than its process. */
+	if (q->tgid != c->tgid)
+		return;
+	if (c->led && c->led->tgid == c->tgid &&
+	    c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
 		net_phase(&q->phases, "DNS", c->led->begin_ns, c->led->end_ns);
 	if (c->connect_ns && c->established_ns)
-		net_phase(&q->phases, "connect", c->connect_ns, c->established_ns);
+		net_phase(&q->phases, "connect", not_before(c->connect_ns, own_ns),
+			  c->established_ns);
 	if (h && h->begin_ns && h->end_ns)
-		net_phase(&q->phases, "TLS", h->begin_ns, h->end_ns);
-}
-
-/* Times that were not seen, or are in no order, become those of their neighbours. */
-static uint64_t not_before(uint64_t time_ns, uint64_t earliest_ns)
-{
-	return time_ns > earliest_ns ? time_ns : earliest_ns;
+		net_phase(&q->phases, "TLS", not_before(h->begin_ns, own_ns), h->end_ns);
 }
 
 static void add_phases(struct request *q)

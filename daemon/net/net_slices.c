@@ -227,13 +227,14 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 		.event = {
 			.name = name,
 			.category = net_sock_kind(&c->sock),
-			.time_ns = c->begin_ns,
 			.correlation_id = c->sock.cookie,
 		},
 	};
 	struct texts texts;
 	int r;
 
+	c->begin_ns = net_begin_in_life(enc, c->tgid, c->begin_ns, c->owned_ns);
+	s.event.time_ns = c->begin_ns;
 	if (end_ns <= c->begin_ns)
 		end_ns = c->begin_ns + 1;
 	/* Of one that was there before nobody has said: servers' ports are the lower ones. */
