@@ -410,10 +410,8 @@ static void count_messages(struct net_conn *c, const struct net_bytes_event *ev)
 }
 
 /* A socket that there is: one that nobody has met before was there already. */
-static void take_existing(struct net_conn *c, const struct net_bytes_event *ev, bool is_new)
+static void take_existing(struct net_conn *c, const struct net_bytes_event *ev)
 {
-	if (!is_new)
-		return;
 	c->flags |= CONN_BEFORE;
 	c->begin_ns = c->enc->env.start_ns;
 	c->base_sent = c->sent = ev->tx_bytes;
@@ -422,10 +420,13 @@ static void take_existing(struct net_conn *c, const struct net_bytes_event *ev, 
 
 void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool is_new)
 {
-	if (ev->hdr.type == NET_SOCK) {
-		take_existing(c, ev, is_new);
+	bool is_tcp = net_is_inet(&ev->sock) && ev->sock.protocol == IPPROTO_TCP;
+	bool is_listed = ev->hdr.type == NET_SOCK;
+
+	if (is_listed && is_new && (is_tcp || ev->first_ns <= c->enc->env.start_ns))
+		take_existing(c, ev);
+	if (is_listed && (is_new ? c->flags & CONN_BEFORE : is_tcp))
 		return;
-	}
 	if (is_new) {
 		uint64_t start_ns = c->enc->env.start_ns;
 

@@ -421,6 +421,36 @@ START_TEST(a_unix_socket_is_a_connection_without_payload)
 }
 END_TEST
 
+/* What had not been told when the recording ended is told then. */
+START_TEST(the_last_bytes_of_a_unix_socket_are_counted)
+{
+	struct net_bytes_event ev = { .tx_bytes = 100, .rx_bytes = 200 };
+
+	ev.sock.cookie = COOKIE;
+	ev.sock.family = AF_UNIX;
+	ev.sock.protocol = SOCK_STREAM;
+	ev.sock.role = NET_ROLE_CLIENT;
+	ev.first_ns = net.start_ns;
+	ev.hdr.time_ns = net.start_ns + 1 * MS;
+	ev.hdr.type = NET_SOCK;
+	ev.hdr.tgid = CLIENT_PID;
+	net_encode_record(&ev.hdr);
+	ev.tx_bytes = 150;
+	ev.hdr.time_ns = net.start_ns + 20 * MS;
+	net_encode_record(&ev.hdr);
+	/* This one had moved nothing by the time it was listed. */
+	ev.sock.cookie++;
+	ev.first_ns = net.start_ns + 15 * MS;
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "bytes_sent"), "50");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "bytes_received"), "0");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "before"), "true");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "bytes_sent"), "150");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "before"), "");
+}
+END_TEST
+
 /* The last values of the counters, on the client's track. */
 static int64_t counter(const char *name)
 {
@@ -472,6 +502,7 @@ int main(void)
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
+	tcase_add_test(tc, the_last_bytes_of_a_unix_socket_are_counted);
 	tcase_add_test(tc, bytes_of_a_process_are_counted);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
