@@ -10,6 +10,7 @@
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
  *   net_slices.c    connections as slices
+ *   net_reasons.c   why something was dropped
  *   net_requests.c  requests as slices
  *   net_threads.c   where in the program a request was sent or received
  *   net_dns.c       queries as slices, and which of them has led to a connection
@@ -336,6 +337,8 @@ void net_tracks_free(struct net_encoder *enc);
 /* ---- net_slices.c, net_requests.c ---- */
 
 int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished);
+/* Of a drop, or of a reset that was sent; NULL: the running kernel has no name for it. */
+const char *net_reason_name(enum net_tcp_kind kind, uint32_t reason);
 int net_request_write(struct net_layer *l, const struct exchange *e);
 /* What TCP thinks of the way, of a connection that lasts. */
 int net_sample_write(struct net_conn *c, uint64_t time_ns);

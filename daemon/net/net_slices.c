@@ -171,6 +171,16 @@ static void add_phases(const struct net_conn *c, struct net_phases *p, uint64_t 
 		net_phase(p, "closing", c->closing_ns, end_ns);
 }
 
+static void add_reason(struct net_slice *s, const struct net_point *p)
+{
+	const char *name = p->reason ? net_reason_name(p->kind, p->reason) : NULL;
+
+	if (name)
+		net_arg_string(s, "reason", name);
+	else if (p->reason)
+		net_arg_uint(s, "reason", p->reason);
+}
+
 static int write_points(struct net_conn *c, uint64_t track, uint64_t begin_ns, uint64_t end_ns)
 {
 	static const char *const names[N_NET_TCP_KINDS] = {
@@ -199,8 +209,7 @@ static int write_points(struct net_conn *c, uint64_t track, uint64_t begin_ns, u
 		net_arg_uint(&s, "connection", c->sock.cookie);
 		if (p->n > 1)
 			net_arg_uint(&s, "segments", p->n);
-		if (p->reason)
-			net_arg_uint(&s, "reason", p->reason);
+		add_reason(&s, p);
 		r = trace_instant(c->enc->env.writer, &s.event, 0);
 	}
 	return r;

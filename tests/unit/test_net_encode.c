@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_load.h"
 #include "net/net_encode.h"
 #include "net_records.h"
 #include "process/process_table_update.h"
@@ -394,6 +395,29 @@ START_TEST(retransmits_are_instants_and_counted)
 }
 END_TEST
 
+/* As the running kernel calls them; it numbers them anew with each version. */
+START_TEST(drops_and_resets_say_why)
+{
+	static struct bpf_kernel_enum drops = { .type = "skb_drop_reason" };
+	struct net_tcp_event ev = net_tcp(net_client(), 4 * MS, NET_TCP_DROP);
+	const char *name = bpf_enumerator(&drops, 3);
+
+	net_connect(net_client());
+	ev.reason = 3;
+	net_encode_record(&ev.hdr);
+	ev.reason = 1u << 30;
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	if (name) {
+		ck_assert(strncmp(name, "SKB_DROP_REASON_", 16) == 0);
+		ck_assert_str_eq(net_arg_of(net_find_nth("drop", 0), "reason"), name + 16);
+	} else {
+		ck_assert_str_eq(net_arg_of(net_find_nth("drop", 0), "reason"), "3");
+	}
+	ck_assert_str_eq(net_arg_of(net_find_nth("drop", 1), "reason"), "1073741824");
+}
+END_TEST
+
 START_TEST(a_unix_socket_is_a_connection_without_payload)
 {
 	struct net_bytes_event ev = { .tx_bytes = 100, .rx_bytes = 200 };
@@ -501,6 +525,7 @@ int main(void)
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
+	tcase_add_test(tc, drops_and_resets_say_why);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
 	tcase_add_test(tc, the_last_bytes_of_a_unix_socket_are_counted);
 	tcase_add_test(tc, bytes_of_a_process_are_counted);
