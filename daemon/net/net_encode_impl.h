@@ -6,6 +6,7 @@
  *   net_conns.c     connections by cookie, from their first sign to their last
  *   net_layers.c    what is said on them: bytes to parsers
  *   net_parsers.c   the parsers, and what they hand over
+ *   net_asked.c     whose clear text this session wants
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
@@ -29,6 +30,7 @@
 #include "net_events.h"
 #include "net_lanes.h"
 #include "tls_wire.h"
+#include "tls_wishes.h"
 #include "trace_writer.h"
 
 #define NET_MAX_CONNS	16384
@@ -198,6 +200,9 @@ struct net_encoder {
 	struct net_conn *first_closed, *last_closed; /* wait for late records */
 	size_t parser_bytes;
 	uint64_t last_ns, expired_ns;
+	struct tls_wishes wishes; /* of this session alone: slot 0 */
+	struct hash *asked_maps;  /* by version: do they have a file that is asked for? */
+	struct hash *asked_pids;  /* when those began that were found to be asked for */
 	struct net_dns_memory *dns;
 	struct hash *dns_clients; /* sockets that ask, by their port */
 	struct hash *dns_flows;	  /* of queries that one end has told of: see dns_end */
@@ -299,6 +304,12 @@ void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t tim
  */
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns);
 uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns);
+
+/* ---- net_asked.c ---- */
+
+int net_asked_new(struct net_encoder *enc);
+void net_asked_free(struct net_encoder *enc);
+bool net_is_asked_for(struct net_encoder *enc, uint32_t tgid);
 
 /* ---- net_streams.c ---- */
 

@@ -11,6 +11,7 @@
 #include "net/net_encode.h"
 #include "net/net_lanes.h"
 #include "net_records.h"
+#include "process/process_table_update.h"
 
 #define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -119,6 +120,42 @@ START_TEST(a_handle_used_again_is_another_stream)
 	ck_assert_str_eq(net_arg_of(net_find_nth("GET /index.html", 0), "connection"), "77");
 	ck_assert_str_eq(net_arg_of(net_find_nth("GET /index.html", 1), "connection"), "78");
 	ck_assert_str_eq(net_arg_of(net_find_nth("GET /index.html", 1), "index"), "0");
+}
+END_TEST
+
+static void begin_process(uint32_t tgid, const char *comm)
+{
+	struct task_info info = { .tid = tgid, .tgid = tgid, .parent_tgid = 1 };
+
+	info.start_ns = info.process_start_ns = net.start_ns;
+	snprintf(info.comm, sizeof(info.comm), "%s", comm);
+	process_table_fork(net.processes, &info);
+}
+
+static void say_in_clear_text(uint32_t tgid, uint64_t stream)
+{
+	struct net_sock nobody = { .role = NET_ROLE_CLIENT };
+
+	net_io((struct net_io){ .sock = nobody,
+				.time = 3 * MS,
+				.sent = true,
+				.text = GET,
+				.stream = stream,
+				.tgid = tgid,
+				.tid = tgid });
+}
+
+/* Another session's wishes are read as well. */
+START_TEST(clear_text_that_another_session_has_asked_for_is_not_shown)
+{
+	begin_process(3000, "xyz");
+	begin_process(3001, "ayz");
+	say_in_clear_text(3000, 0x1000);
+	say_in_clear_text(3001, 0x2000);
+	say_in_clear_text(3002, 0x3000); /* nobody knows who that is */
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_slice_named("GET /index.html")->track,
+			 "3000/Connections/example.org/requests");
 }
 END_TEST
 
@@ -388,6 +425,7 @@ int main(void)
 	tcase_add_test(tc, clear_text_belongs_to_its_connection);
 	tcase_add_test(tc, a_stream_whose_connection_becomes_known_moves_there);
 	tcase_add_test(tc, a_stream_without_a_connection_is_shown_all_the_same);
+	tcase_add_test(tc, clear_text_that_another_session_has_asked_for_is_not_shown);
 	tcase_add_test(tc, a_handle_used_again_is_another_stream);
 	tcase_add_test(tc, what_goes_through_a_tunnel_is_looked_at);
 	tcase_add_test(tc, a_query_is_a_slice);
