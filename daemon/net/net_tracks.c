@@ -59,7 +59,8 @@ uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begi
 			   uint64_t alive_ns)
 {
 	const struct process *p = process_table_get(enc->env.processes, tgid);
-	bool is_young = p && p->start_ns + BIRTH_NS > begin_ns;
+	/* One that has died by now may be forgotten. */
+	bool is_young = !p || p->start_ns + BIRTH_NS > begin_ns;
 
 	return is_young && begin_ns < alive_ns ? alive_ns : begin_ns;
 }

@@ -322,6 +322,14 @@ START_TEST(an_inherited_connection_begins_with_its_process)
 }
 END_TEST
 
+START_TEST(so_does_that_of_one_that_is_forgotten_by_now)
+{
+	list_sock(net_client(), 3 * MS, CLIENT_PID);
+	net_finish(20 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->begin, 3 * MS);
+}
+END_TEST
+
 START_TEST(a_request_begins_within_its_process)
 {
 	const struct net_read_slice *s;
@@ -430,6 +438,7 @@ START_TEST(a_unix_socket_is_a_connection_without_payload)
 	ev.sock.unix_sock.path_len = 11;
 	memcpy(ev.sock.unix_sock.path, "/run/x.sock", 11);
 	ev.first_ns = net.start_ns + 1 * MS;
+	begin_process(CLIENT_PID, 0 - 1000 * MS);
 	ev.hdr.time_ns = net.start_ns + 4 * MS;
 	ev.hdr.type = NET_BYTES;
 	ev.hdr.tgid = CLIENT_PID;
@@ -521,6 +530,7 @@ int main(void)
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
 	tcase_add_test(tc, a_connection_that_was_there_says_so);
 	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
+	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
 	tcase_add_test(tc, a_request_begins_within_its_process);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
