@@ -44,6 +44,8 @@ int net_count(struct net_encoder *enc, uint32_t tgid, uint64_t time_ns, uint64_t
 
 	if (tgid == 0 || sent + received == 0)
 		return 0;
+	/* An older connection may have been written since the record came. */
+	trace_writer_time(enc->env.writer, time_ns);
 	p = net_process(enc, tgid);
 	if (!p)
 		return -ENOMEM;

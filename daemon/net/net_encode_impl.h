@@ -329,6 +329,8 @@ struct net_process *net_process(struct net_encoder *enc, uint32_t tgid);
  */
 uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begin_ns,
 			   uint64_t alive_ns);
+/* Who had this number at that time is gone, and another has it. */
+bool net_is_successor(struct net_encoder *enc, uint32_t tgid, uint64_t time_ns);
 /* What a connection is to be found under. `host`: better than what it knows itself, or NULL. */
 void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN]);
 /* The best name of the other end; NULL: its address. `*ret_from`: "dns", "sni", "host". */

@@ -242,6 +242,8 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 	struct texts texts;
 	int r;
 
+	if (net_is_successor(enc, c->tgid, c->owned_ns))
+		c->tgid = 0; /* nobody's that there is */
 	c->begin_ns = net_begin_in_life(enc, c->tgid, c->begin_ns, c->owned_ns);
 	s.event.time_ns = c->begin_ns;
 	if (end_ns <= c->begin_ns)

@@ -72,6 +72,7 @@ static int write_point(struct net_encoder *enc, uint64_t cookie, const struct ne
 		       uint64_t callstack_iid)
 {
 	const struct thread *thread = process_table_thread(enc->env.processes, p->tid);
+	bool is_it = thread && thread->start_ns <= p->time_ns; /* its number is used again */
 	struct net_slice s = {
 		.event = {
 			.name = p->name,
@@ -84,7 +85,7 @@ static int write_point(struct net_encoder *enc, uint64_t cookie, const struct ne
 
 	trace_writer_time(enc->env.writer, p->time_ns);
 	s.event.track =
-		trace_thread_track(enc->env.writer, p->tgid, p->tid, thread ? thread->start_ns : 0);
+		trace_thread_track(enc->env.writer, p->tgid, p->tid, is_it ? thread->start_ns : 0);
 	if (!s.event.track)
 		return -ENOMEM;
 	if (cookie)

@@ -59,17 +59,17 @@ uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begi
 			   uint64_t alive_ns)
 {
 	const struct process *p = process_table_get(enc->env.processes, tgid);
-	bool is_young = p && p->start_ns + BIRTH_NS > begin_ns;
+	/* One that has died by now may be forgotten. */
+	bool is_young = !p || p->start_ns + BIRTH_NS > begin_ns;
 
 	return is_young && begin_ns < alive_ns ? alive_ns : begin_ns;
 }
 
-/* Who had its number is gone, and another has it. */
-static bool is_successor(struct net_encoder *enc, uint32_t tgid, uint64_t end_ns)
+bool net_is_successor(struct net_encoder *enc, uint32_t tgid, uint64_t time_ns)
 {
 	const struct process *p = process_table_get(enc->env.processes, tgid);
 
-	return p && p->start_ns > end_ns;
+	return p && p->start_ns > time_ns;
 }
 
 static uint64_t connections_track(struct net_encoder *enc, struct net_process *p)
@@ -191,7 +191,7 @@ uint64_t net_counter_track(struct net_conn *c, const char *name, const char *uni
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error)
 {
-	bool is_gone = is_successor(enc, tgid, end_ns);
+	bool is_gone = net_is_successor(enc, tgid, end_ns);
 	struct net_process *p = is_gone ? NULL : net_process(enc, tgid);
 	struct net_origin *o = p ? origin_of(enc, p, origin) : NULL;
 	bool requests = kind == NET_LANE_REQUESTS;

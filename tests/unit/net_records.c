@@ -13,6 +13,7 @@
 
 #include "clock.h"
 #include "net/net_encode.h"
+#include "process/process_table_update.h"
 
 #define MAX_NAMES 8192
 
@@ -63,6 +64,15 @@ void net_encode_record(const struct event_hdr *hdr)
 	trace_writer_source(net.w.writer, WRITTEN_SOURCE, hdr->time_ns);
 	ck_assert_int_eq(net_encode(net.encoder, hdr), 0);
 	net.n_encoded += hdr->type != NET_SOCK;
+}
+
+void net_begin_process(uint32_t tgid, const char *comm, uint64_t time)
+{
+	struct task_info info = { .tid = tgid, .tgid = tgid };
+
+	info.start_ns = info.process_start_ns = net.start_ns + time;
+	snprintf(info.comm, sizeof(info.comm), "%s", comm);
+	process_table_fork(net.processes, &info);
 }
 
 struct net_sock net_client(void)

@@ -34,6 +34,9 @@ void net_records_open(void);
 void net_records_close(void);
 void net_flush(uint64_t time);
 
+/* As the kernel tells of it. */
+void net_begin_process(uint32_t tgid, const char *comm, uint64_t time);
+
 /* From 10.0.0.1:40000 to 10.0.0.2:80, or the other end of it. */
 struct net_sock net_client(void);
 struct net_sock net_server(void);

@@ -11,7 +11,6 @@
 #include "net/net_encode.h"
 #include "net/net_lanes.h"
 #include "net_records.h"
-#include "process/process_table_update.h"
 
 #define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -123,15 +122,6 @@ START_TEST(a_handle_used_again_is_another_stream)
 }
 END_TEST
 
-static void begin_process(uint32_t tgid, const char *comm)
-{
-	struct task_info info = { .tid = tgid, .tgid = tgid, .parent_tgid = 1 };
-
-	info.start_ns = info.process_start_ns = net.start_ns;
-	snprintf(info.comm, sizeof(info.comm), "%s", comm);
-	process_table_fork(net.processes, &info);
-}
-
 static void say_in_clear_text(uint32_t tgid, uint64_t stream)
 {
 	struct net_sock nobody = { .role = NET_ROLE_CLIENT };
@@ -148,8 +138,8 @@ static void say_in_clear_text(uint32_t tgid, uint64_t stream)
 /* Another session's wishes are read as well. */
 START_TEST(clear_text_that_another_session_has_asked_for_is_not_shown)
 {
-	begin_process(3000, "xyz");
-	begin_process(3001, "ayz");
+	net_begin_process(3000, "xyz", 0);
+	net_begin_process(3001, "ayz", 0);
 	say_in_clear_text(3000, 0x1000);
 	say_in_clear_text(3001, 0x2000);
 	say_in_clear_text(3002, 0x3000); /* nobody knows who that is */

@@ -11,7 +11,6 @@
 #include "bpf_load.h"
 #include "net/net_encode.h"
 #include "net_records.h"
-#include "process/process_table_update.h"
 
 #define GET	  "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK	  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -283,82 +282,6 @@ START_TEST(a_connection_that_was_there_says_so)
 }
 END_TEST
 
-/* A process that has begun in the recording, as the kernel tells of it. */
-static void begin_process(uint32_t tgid, uint64_t time)
-{
-	struct task_info info = {
-		.tid = tgid,
-		.tgid = tgid,
-		.start_ns = net.start_ns + time,
-		.process_start_ns = net.start_ns + time,
-		.comm = "heir",
-	};
-
-	process_table_fork(net.processes, &info);
-}
-
-static void list_sock(struct net_sock sock, uint64_t time, uint32_t tgid)
-{
-	struct net_bytes_event ev = { .sock = sock, .state = TCP_ESTABLISHED };
-
-	ev.hdr.time_ns = net.start_ns + time;
-	ev.hdr.type = NET_SOCK;
-	ev.hdr.size = sizeof(ev);
-	ev.hdr.tgid = ev.hdr.tid = tgid;
-	net_encode_record(&ev.hdr);
-}
-
-/* It has the socket of the one that has forked it. */
-START_TEST(an_inherited_connection_begins_with_its_process)
-{
-	const struct net_read_slice *s;
-
-	list_sock(net_client(), 3 * MS, CLIENT_PID);
-	begin_process(CLIENT_PID, 1 * MS);
-	net_finish(20 * MS);
-	s = net_slice_named("connection");
-	ck_assert_uint_eq(s->begin, 3 * MS);
-	ck_assert_str_eq(net_arg_of(s, "before"), "true");
-}
-END_TEST
-
-START_TEST(a_request_begins_within_its_process)
-{
-	const struct net_read_slice *s;
-
-	net_state(net_client(), 1 * MS, TCP_CLOSE, TCP_SYN_SENT);
-	net_state(net_client(), 2 * MS, TCP_SYN_SENT, TCP_ESTABLISHED);
-	begin_process(1500, 2 * MS);
-	net_io((struct net_io){ .sock = net_client(),
-				.time = 3 * MS,
-				.sent = true,
-				.text = GET,
-				.tgid = 1500,
-				.tid = 1500 });
-	net_io((struct net_io){
-		.sock = net_client(), .time = 5 * MS, .text = OK, .tgid = 1500, .tid = 1500 });
-	net_finish(20 * MS);
-	s = net_slice_named("GET /index.html");
-	ck_assert_str_eq(s->track, "1500/Connections/example.org:80/requests");
-	ck_assert_str_eq(net_phases_of(s), "send 3000-3000, wait 3000-5000, receive 5000-5000");
-}
-END_TEST
-
-/* Listing takes its time; what it has met was not there when the recording began. */
-START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
-{
-	const struct net_read_slice *s;
-
-	list_sock(net_client(), 5 * MS, CLIENT_PID);
-	net_connect(net_client());
-	net_finish(20 * MS);
-	s = net_slice_named("connection");
-	ck_assert_uint_eq(s->begin, 1 * MS);
-	ck_assert_str_eq(net_arg_of(s, "before"), "");
-	ck_assert_str_eq(net_phases_of(s), "connect 1000-2000, established 2000-5000");
-}
-END_TEST
-
 START_TEST(an_idle_one_that_was_there_is_listed)
 {
 	struct net_bytes_event ev = { .sock = net_client(), .state = TCP_ESTABLISHED };
@@ -430,6 +353,7 @@ START_TEST(a_unix_socket_is_a_connection_without_payload)
 	ev.sock.unix_sock.path_len = 11;
 	memcpy(ev.sock.unix_sock.path, "/run/x.sock", 11);
 	ev.first_ns = net.start_ns + 1 * MS;
+	net_begin_process(CLIENT_PID, "x", 0 - 1000 * MS);
 	ev.hdr.time_ns = net.start_ns + 4 * MS;
 	ev.hdr.type = NET_BYTES;
 	ev.hdr.tgid = CLIENT_PID;
@@ -520,9 +444,6 @@ int main(void)
 	tcase_add_test(tc, what_is_not_over_says_so);
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
 	tcase_add_test(tc, a_connection_that_was_there_says_so);
-	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
-	tcase_add_test(tc, a_request_begins_within_its_process);
-	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
 	tcase_add_test(tc, drops_and_resets_say_why);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections and the lives of the processes that have them. */
+#include <check.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+#include "net_records.h"
+
+#define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
+#define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
+
+static void list_sock(struct net_sock sock, uint64_t time, uint32_t tgid)
+{
+	struct net_bytes_event ev = { .sock = sock, .state = TCP_ESTABLISHED };
+
+	ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.type = NET_SOCK;
+	ev.hdr.size = sizeof(ev);
+	ev.hdr.tgid = ev.hdr.tid = tgid;
+	net_encode_record(&ev.hdr);
+}
+
+/* It has the socket of the one that has forked it. */
+START_TEST(an_inherited_connection_begins_with_its_process)
+{
+	const struct net_read_slice *s;
+
+	list_sock(net_client(), 3 * MS, CLIENT_PID);
+	net_begin_process(CLIENT_PID, "heir", 1 * MS);
+	net_finish(20 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_str_eq(net_arg_of(s, "before"), "true");
+}
+END_TEST
+
+START_TEST(so_does_that_of_one_that_is_forgotten_by_now)
+{
+	list_sock(net_client(), 3 * MS, CLIENT_PID);
+	net_finish(20 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->begin, 3 * MS);
+}
+END_TEST
+
+/* Its number is another's by the time that it is written. */
+START_TEST(a_connection_is_not_given_to_the_next_process_of_that_number)
+{
+	list_sock(net_client(), 3 * MS, CLIENT_PID);
+	net_begin_process(CLIENT_PID, "heir", 5 * MS);
+	net_close(net_client(), 8 * MS);
+	net_finish(20 * MS);
+	ck_assert_ptr_null(net_find_nth("connection", 0));
+}
+END_TEST
+
+START_TEST(a_request_begins_within_its_process)
+{
+	const struct net_read_slice *s;
+
+	net_state(net_client(), 1 * MS, TCP_CLOSE, TCP_SYN_SENT);
+	net_state(net_client(), 2 * MS, TCP_SYN_SENT, TCP_ESTABLISHED);
+	net_begin_process(1500, "heir", 2 * MS);
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 3 * MS,
+				.sent = true,
+				.text = GET,
+				.tgid = 1500,
+				.tid = 1500 });
+	net_io((struct net_io){
+		.sock = net_client(), .time = 5 * MS, .text = OK, .tgid = 1500, .tid = 1500 });
+	net_finish(20 * MS);
+	s = net_slice_named("GET /index.html");
+	ck_assert_str_eq(s->track, "1500/Connections/example.org:80/requests");
+	ck_assert_str_eq(net_phases_of(s), "send 3000-3000, wait 3000-5000, receive 5000-5000");
+}
+END_TEST
+
+/* Listing takes its time; what it has met was not there when the recording began. */
+START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
+{
+	const struct net_read_slice *s;
+
+	list_sock(net_client(), 5 * MS, CLIENT_PID);
+	net_connect(net_client());
+	net_finish(20 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->begin, 1 * MS);
+	ck_assert_str_eq(net_arg_of(s, "before"), "");
+	ck_assert_str_eq(net_phases_of(s), "connect 1000-2000, established 2000-5000");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("net_lives");
+	TCase *tc = tcase_create("lives");
+	SRunner *sr;
+	int failed;
+
+	tcase_add_checked_fixture(tc, net_records_open, net_records_close);
+	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
+	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
+	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
+	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
+	suite_add_tcase(s, tc);
+	sr = srunner_create(s);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
