@@ -179,7 +179,7 @@ uint64_t trace_track(struct trace_writer *w, const struct trace_track *track);
 
 /* ---- TrackEvents ---- */
 
-enum trace_arg_type { ARG_UINT, ARG_INT, ARG_BOOL, ARG_POINTER, ARG_STRING };
+enum trace_arg_type { ARG_UINT, ARG_INT, ARG_BOOL, ARG_POINTER, ARG_STRING, ARG_DOUBLE };
 
 struct trace_arg {
 	const char *name; /* a literal: it is interned */
@@ -187,6 +187,7 @@ struct trace_arg {
 	union {
 		uint64_t u;
 		int64_t i;
+		double d;
 		const char *s; /* copied into the packet, not interned */
 	};
 };
@@ -227,5 +228,8 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events);
 int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value);
 int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value);
+/* One that is in the ledger; `bits` are those of an int64_t or a double. */
+int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+			uint64_t bits, unsigned n_events);
 
 #endif
