@@ -6,9 +6,10 @@
  *				begin, a begin without an end; threads; counters; asynchronous ones
  *	markers burst N		N instants as fast as it goes; prints N
  *	markers busy SECONDS	slices "busy" of 20 ms of work in busy_work(), and pauses of 20 ms
- *	markers cost N		what an instant costs, as it is now: ns each
+ *	markers cost N		what a turn of an empty loop costs, and one with an instant: ns each
+ *	markers recorded N	the same while somebody records
  *
- * But for `cost` it waits until somebody records.
+ * But for `cost` it waits for that.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -106,11 +107,17 @@ static void busy(double seconds)
 
 static void cost(long n)
 {
-	double begin = now();
+	double begin = now(), middle;
 
 	for (long i = 0; i < n; i++)
+		__asm__ volatile("" ::: "memory");
+	middle = now();
+	for (long i = 0; i < n; i++) {
+		__asm__ volatile("" ::: "memory");
 		tracer_instant("cost", tracer_i64("i", i));
-	printf("%.3f\n", (now() - begin) * 1e9 / (double)n);
+	}
+	printf("%.3f %.3f\n", (middle - begin) * 1e9 / (double)n,
+	       (now() - middle) * 1e9 / (double)n);
 }
 
 int main(int argc, char **argv)
@@ -129,6 +136,8 @@ int main(int argc, char **argv)
 		burst((long)n);
 	else if (strcmp(what, "busy") == 0)
 		busy(n);
+	else if (strcmp(what, "recorded") == 0)
+		cost((long)n);
 	else
 		return 2;
 	return 0;
