@@ -43,10 +43,6 @@ struct stack_key {
 	char name[MARKERS_NAME];
 };
 
-struct async_lanes {
-	struct net_lanes lanes;
-};
-
 /* ---- tracks ---- */
 
 static uint64_t process_start(const struct markers_encoder *enc, uint32_t tgid)
@@ -260,7 +256,7 @@ static uint64_t async_track(struct markers_encoder *enc, const struct markers_ev
 {
 	struct stack_key key = { .id = ev->hdr.tgid, .start_ns = process_start(enc, ev->hdr.tgid) };
 	struct trace_track track = { 0 };
-	struct async_lanes *l;
+	struct net_lanes *l;
 	int lane;
 
 	markers_name(ev, key.name);
@@ -273,7 +269,7 @@ static uint64_t async_track(struct markers_encoder *enc, const struct markers_ev
 			l = NULL;
 		}
 	}
-	lane = l ? net_lanes_take(&l->lanes, begin_ns, end_ns) : -ENOSPC;
+	lane = l ? net_lanes_take(l, begin_ns, end_ns) : -ENOSPC;
 	if (lane < 0)
 		return 0;
 	track.parent = process_track(enc, ev->hdr.tgid);
@@ -480,7 +476,7 @@ void markers_encoder_free(void *encoder)
 	markers_stacks_done(&enc->threads);
 	markers_stacks_done(&enc->async);
 	while (enc->lanes && hash_next(enc->lanes, &pos, NULL, NULL, &lanes)) {
-		net_lanes_done(&((struct async_lanes *)lanes)->lanes);
+		net_lanes_done(lanes);
 		free(lanes);
 	}
 	hash_free(enc->lanes);
