@@ -39,7 +39,7 @@ struct markers_encoder {
 /* Whose; of asynchronous slices also which. */
 struct stack_key {
 	uint32_t id, flags;
-	uint64_t start_ns, value;
+	uint64_t value;
 	char name[MARKERS_NAME];
 };
 
@@ -254,7 +254,7 @@ static int on_counter(struct markers_encoder *enc, const struct markers_event *e
 static uint64_t async_track(struct markers_encoder *enc, const struct markers_event *ev,
 			    uint64_t begin_ns, uint64_t end_ns)
 {
-	struct stack_key key = { .id = ev->hdr.tgid, .start_ns = process_start(enc, ev->hdr.tgid) };
+	struct stack_key key = { .id = ev->hdr.tgid };
 	struct trace_track track = { 0 };
 	struct net_lanes *l;
 	int lane;
@@ -302,17 +302,33 @@ static bool is_any(void *ctx, struct markers_stack *stack)
 	return true;
 }
 
-static int on_async(struct markers_encoder *enc, const struct markers_event *ev)
+/* NULL: there are too many. */
+static struct markers_stack *async_stack(struct markers_encoder *enc,
+					 const struct markers_event *ev)
 {
 	struct stack_key key = { .id = ev->hdr.tgid, .value = ev->value };
 	struct markers_stack *stack;
 
-	key.start_ns = process_start(enc, ev->hdr.tgid);
 	markers_name(ev, key.name);
 	stack = markers_stack_of(&enc->async, &key, sizeof(key));
 	if (!stack) {
 		markers_stacks_sweep(&enc->async, is_any, enc);
 		stack = markers_stack_of(&enc->async, &key, sizeof(key));
+	}
+	return stack;
+}
+
+static int on_async(struct markers_encoder *enc, const struct markers_event *ev)
+{
+	struct markers_stack *stack = async_stack(enc, ev);
+	uint64_t start_ns = process_start(enc, ev->hdr.tgid);
+
+	/* What another process with the same number has left open. */
+	while (stack && stack->top && stack->top->begin_ns < start_ns) {
+		int r = end_async(enc, stack, stack->top->begin_ns, NULL);
+
+		if (r < 0)
+			return r;
 	}
 	if (stack && ev->phase == MARKERS_ASYNC_END && stack->top) {
 		uint64_t begin_ns = stack->top->begin_ns;
