@@ -295,13 +295,6 @@ static int end_async(struct markers_encoder *enc, struct markers_stack *stack, u
 	return r;
 }
 
-static bool is_any(void *ctx, struct markers_stack *stack)
-{
-	(void)ctx;
-	(void)stack;
-	return true;
-}
-
 /* NULL: there are too many. */
 static struct markers_stack *async_stack(struct markers_encoder *enc,
 					 const struct markers_event *ev)
@@ -312,7 +305,7 @@ static struct markers_stack *async_stack(struct markers_encoder *enc,
 	markers_name(ev, key.name);
 	stack = markers_stack_of(&enc->async, &key, sizeof(key));
 	if (!stack) {
-		markers_stacks_sweep(&enc->async, is_any, enc);
+		markers_stacks_sweep(&enc->async, NULL, NULL);
 		stack = markers_stack_of(&enc->async, &key, sizeof(key));
 	}
 	return stack;

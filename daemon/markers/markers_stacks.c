@@ -57,7 +57,7 @@ void markers_stacks_sweep(struct markers_stacks *s, bool (*over)(void *ctx, stru
 	while (hash_next(s->all, &pos, &key, &len, &value)) {
 		struct markers_stack *stack = value;
 
-		if (stack->top || !over(ctx, stack))
+		if (stack->top || (over && !over(ctx, stack)))
 			continue;
 		(void)hash_remove(s->all, key, len);
 		free(stack);

@@ -46,7 +46,7 @@ void markers_stacks_done(struct markers_stacks *s); /* also of one that is all z
 
 /* Of one key, made if there is none: NULL then says that there are too many, or no memory. */
 struct markers_stack *markers_stack_of(struct markers_stacks *s, const void *key, size_t len);
-/* Those with nothing open for whom `over` says yes are forgotten. */
+/* Those with nothing open for whom `over` says yes are forgotten; NULL: all such. */
 void markers_stacks_sweep(struct markers_stacks *s, bool (*over)(void *ctx, struct markers_stack *),
 			  void *ctx);
 
