@@ -22,6 +22,15 @@ typedef __u64 size_t;
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000
 
+/* The stack first, and with nothing else of ours on the stack: it needs nearly all of it. */
+static __always_inline int moved_by_tcp(void *ctx, struct sock *sk, __u32 len, __u32 flags,
+					bool sent)
+{
+	if (wants_stack(sk, len, sent))
+		record_stack(ctx);
+	return move_tcp(sk, len, flags, sent);
+}
+
 static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flags, bool sent)
 {
 	struct sock___net *n = (void *)sk;
@@ -32,7 +41,7 @@ static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flag
 	if (family != AF_INET && family != AF_INET6)
 		return family == AF_UNIX && ret > 0 ? move_unix(sk, ret, sent) : 0;
 	if (protocol == IPPROTO_TCP)
-		return ret >= 0 ? move_tcp(ctx, sk, ret, flags, sent) : 0;
+		return ret >= 0 ? moved_by_tcp(ctx, sk, ret, flags, sent) : 0;
 	if (protocol != IPPROTO_UDP)
 		return 0;
 	if (ret < 0)

@@ -84,17 +84,13 @@ struct user_msghdr_head {
 #define MMSGHDR_SIZE   64
 #define MMSGHDR_LEN_AT 56
 
-/* Of the descriptor `fd`, which is that of `sk`? */
+/* Is `fd` of the running thread a descriptor of `sk`? */
 static __always_inline bool is_of_fd(struct task_struct *task, __u32 fd, struct sock *sk)
 {
 	struct file *file = task_file(task, fd);
-	struct socket *socket;
+	struct socket *socket = ((struct sock___net *)sk)->sk_socket;
 
-	if (!file)
-		return false;
-	socket = BPF_CORE_READ(file, private_data);
-	/* A private_data that is no socket's may hold anything, but not lead back to this one. */
-	return socket && BPF_CORE_READ(socket, sk) == sk && BPF_CORE_READ(socket, file) == file;
+	return file && socket && socket->file == file;
 }
 
 static __always_inline bool cursor_of_message(struct net_cursor *c, __u64 msg)
@@ -260,13 +256,26 @@ static long gather_step(__u32 i, struct in_room *in)
 __noinline int gather(struct net_room *room, __u32 want)
 {
 	struct in_room in = { .room = room };
+	struct net_cursor *c;
+	__u32 have;
 
 	if (!room)
 		return 0;
-	room->have = room->n_bytes;
-	room->want = want += room->n_bytes;
-	bpf_loop(GATHER_PIECES, gather_step, &in, 0);
-	if (room->have < want && room->cursor.pos < room->cursor.total)
+	c = &room->cursor;
+	have = room->n_bytes;
+	if (want > c->total - c->pos)
+		want = c->total - c->pos;
+	room->have = have;
+	room->want = have + want;
+	if (c->left >= want) { /* in one piece, as most are */
+		if (want && cursor_peek(room, have, want)) {
+			cursor_skip(c, want);
+			room->have = have + want;
+		}
+	} else {
+		bpf_loop(GATHER_PIECES, gather_step, &in, 0);
+	}
+	if (room->have < room->want)
 		room->cut = 1;
 	return room->have;
 }

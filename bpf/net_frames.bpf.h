@@ -19,6 +19,7 @@
 #define TLS_MAX_RECORD	  (16384 + 2048)
 
 #define HTTP2_DATA	0
+#define HTTP2_PADDED	0x08
 #define HTTP2_MAX_FRAME (1 << 20)
 
 enum frame_mode {
@@ -76,11 +77,13 @@ static __always_inline bool http2_is_credible(const __u8 *h, __u32 len, __u32 st
  * Do the room's bytes up to `n`, the first of `total`, begin with frames of HTTP/2? They
  * do if one ends where all does, or two are credible.
  */
-static __noinline bool http2_are_frames(struct net_room *room, __u32 n, __u32 total)
+__noinline int http2_are_frames(struct net_room *room, __u32 n, __u32 total)
 {
 	__u32 at = 0, len, stream;
 	const __u8 *h;
 
+	if (!room)
+		return 0;
 	for (int i = 0; i < 3; i++) {
 		if (n < HTTP2_HEAD || at > n - HTTP2_HEAD || at > 128)
 			return i >= 2;
@@ -139,6 +142,11 @@ static __always_inline void look_at_head(struct in_room *f)
 		way->mode = h[3] == HTTP2_DATA ? FRAME_SKIPPED : FRAME_WANTED;
 		if (way->left > HTTP2_MAX_FRAME)
 			way->mode = FRAME_LOST;
+		if (h[3] == HTTP2_DATA && h[4] & HTTP2_PADDED && way->left) {
+			way->mode = FRAME_WANTED; /* its first byte: how much is none of it */
+			way->behind = way->left - 1;
+			way->left = 1;
+		}
 	}
 	if (!way->left && way->mode != FRAME_LOST)
 		way->mode = FRAME_HEAD;
@@ -154,6 +162,17 @@ static __always_inline bool take(struct in_room *f, __u32 n)
 	}
 	f->room->n_bytes += n;
 	return true;
+}
+
+/* The next `n` bytes of a frame have gone by. */
+static __always_inline void frame_skip(struct net_way *way, __u32 n)
+{
+	way->left -= n;
+	if (way->left)
+		return;
+	way->mode = way->behind ? FRAME_SKIPPED : FRAME_HEAD;
+	way->left = way->behind;
+	way->behind = 0;
 }
 
 static long frame_step(__u32 i, struct in_room *f)
@@ -172,17 +191,13 @@ static long frame_step(__u32 i, struct in_room *f)
 	n = want < c->left ? want : c->left;
 	if (way->mode == FRAME_SKIPPED) {
 		cursor_skip(c, n);
-		way->left -= n;
-		if (!way->left)
-			way->mode = FRAME_HEAD;
+		frame_skip(way, n);
 		return 0;
 	}
 	if (way->mode == FRAME_WANTED) {
 		(void)take(f, n);
 		cursor_skip(c, n);
-		way->left -= n;
-		if (!way->left)
-			way->mode = FRAME_HEAD;
+		frame_skip(way, n);
 		return 0;
 	}
 	have = way->n_head;
@@ -227,9 +242,7 @@ __noinline int frames_walk(struct net_room *room, struct net_way *way, __u32 is_
 static __always_inline void frames_pass(struct net_way *way, __u32 n)
 {
 	if ((way->mode == FRAME_SKIPPED || way->mode == FRAME_WANTED) && way->left >= n) {
-		way->left -= n;
-		if (!way->left)
-			way->mode = FRAME_HEAD;
+		frame_skip(way, n);
 	} else {
 		way->mode = FRAME_LOST;
 	}

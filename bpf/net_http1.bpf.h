@@ -168,25 +168,10 @@ static __always_inline bool begin_head(struct in_room *h)
 	return true;
 }
 
-/* Up to the end of a line, or eight bytes on. 1: the head or the trailer is over. */
-static long http1_line(__u32 i, struct in_room *h)
+/* The line ends at `pos`, behind its newline. 1: so does the head, or the trailer. */
+static __always_inline long end_line(struct in_room *h, __u32 pos, bool empty)
 {
-	struct net_room *room = h->room;
-	__u32 k, line = h->way->line, pos = room->head_pos, rest = room->head_n - pos;
-	bool empty;
-
-	if (pos >= room->head_n)
-		return 1;
-	k = behind_newline(word_at(room, pos));
-	if (!k || k > rest) {
-		k = rest < 8 ? rest : 8;
-		room->head_pos += k;
-		h->way->line = line + k < 255 ? line + k : 255;
-		return 0;
-	}
-	line += k - 1;
-	empty = line == 0 || (line == 1 && (k == 1 || (__u8)word_at(room, pos + k - 2) == '\r'));
-	room->head_pos += k;
+	h->room->head_pos = pos;
 	h->way->line = 0;
 	if (!empty) {
 		if (h->way->mode == HTTP1_HEAD)
@@ -198,6 +183,40 @@ static long http1_line(__u32 i, struct in_room *h)
 	else
 		h->way->mode = HTTP1_START;
 	return 1;
+}
+
+#define WORDS_AT_ONCE 6
+
+/* Up to the end of a line, or some words on. 1: the head or the trailer is over. */
+static long http1_line(__u32 i, struct in_room *h)
+{
+	struct net_room *room = h->room;
+	__u32 line = h->way->line, pos = room->head_pos, n = room->head_n, k = 0;
+	bool empty;
+
+	if (pos >= n)
+		return 1;
+	for (int j = 0; j < WORDS_AT_ONCE; j++) {
+		k = behind_newline(word_at(room, pos));
+		if (k)
+			break;
+		pos += 8;
+		line += 8;
+	}
+	if (k && pos + k <= n) {
+		line += k - 1;
+		empty = line == 0 ||
+			(line == 1 && (k == 1 || (__u8)word_at(room, pos + k - 2) == '\r'));
+		return end_line(h, pos + k, empty);
+	}
+	line += n - pos; /* which may be before what was looked at */
+	if (!k && pos < n)
+		line -= n - pos;
+	else
+		pos = n;
+	room->head_pos = pos;
+	h->way->line = line < 255 ? line : 255;
+	return 0;
 }
 
 static __always_inline __s32 hex_value(__u8 c)
@@ -256,6 +275,36 @@ static __always_inline void keep_walked(struct net_room *room, struct net_way *w
 
 #define CHUNK_LINE 32
 
+/* Of `n` bytes that are none of the heads: what comes behind them? */
+static __always_inline void http1_skip(struct net_way *way, __u64 n)
+{
+	way->left -= n;
+	if (way->left)
+		return;
+	way->mode = way->mode == HTTP1_BODY ? HTTP1_START : HTTP1_CHUNK;
+}
+
+/*
+ * A head is over, and what is behind it was copied with it. The answer to HEAD has a
+ * length and no body: what comes next is a head. If all the rest is body, that is all.
+ */
+static __always_inline void look_behind_head(struct in_room *h)
+{
+	struct net_room *room = h->room;
+	__u32 rest = room->cursor.total - room->cursor.pos - room->skip;
+
+	if (h->way->mode != HTTP1_BODY || room->head_n - room->head_pos < 8)
+		return;
+	h->way->http1 &= ~HTTP1_BODY_COMES;
+	if (is_response(word_at(room, room->head_pos))) {
+		h->way->mode = HTTP1_START;
+	} else if (h->way->left >= rest) {
+		http1_skip(h->way, rest);
+		room->skip = 0;
+		room->cursor.pos = room->cursor.total;
+	}
+}
+
 /* A head, or what is here of it. */
 static __always_inline void walk_lines(struct in_room *h)
 {
@@ -284,6 +333,7 @@ static __always_inline void walk_lines(struct in_room *h)
 	else
 		bpf_loop(HTTP1_MAX_HEAD, http1_line, h, 0);
 	keep_walked(room, h->way);
+	look_behind_head(h);
 }
 
 /* The answer to HEAD has a length and no body: what comes next is a head. */
@@ -296,15 +346,6 @@ static __always_inline bool has_no_body(struct in_room *h)
 	have = gather(h->room, 8);
 	h->room->cursor = begin;
 	return have == h->room->n_bytes + 8 && is_response(word_at(h->room, h->room->n_bytes));
-}
-
-/* Of `n` bytes that are none of the heads: what comes behind them? */
-static __always_inline void http1_skip(struct net_way *way, __u64 n)
-{
-	way->left -= n;
-	if (way->left)
-		return;
-	way->mode = way->mode == HTTP1_BODY ? HTTP1_START : HTTP1_CHUNK;
 }
 
 static long http1_step(__u32 i, struct in_room *h)

@@ -65,6 +65,7 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
 		st->ways[i].mode = 0;
 		st->ways[i].left = 0;
 		st->ways[i].n_head = 0;
+		st->ways[i].behind = 0;
 		st->ways[i].taken = 0;
 	}
 	if (begun && protocol != NET_PROTOCOL_HTTP1)
@@ -76,20 +77,27 @@ static __always_inline void enter_protocol(struct net_state *st, __u8 protocol, 
  * Where a turn begins, of a connection that is not known yet, or speaks HTTP/1, which
  * may change into something else. True: it is known now.
  */
-static __always_inline bool find_protocol(struct net_room *room, struct net_state *st,
-					  const struct net_move *m)
+__noinline int find_protocol(struct net_room *room, struct net_state *st, __u32 index, __u64 off,
+			     __u32 len)
 {
-	struct net_cursor begin = room->cursor;
-	__u8 index = m->flags & NET_SENT ? 1 : 0;
-	bool was_http1 = st->protocol == NET_PROTOCOL_HTTP1;
-	__u32 n = gather(room, was_http1 ? HTTP1_MAX_HEAD : LOOK_AHEAD);
-	__u8 protocol = protocol_of(room, n);
+	struct net_cursor begin;
+	bool was_http1;
+	__u8 protocol;
+	__u32 n;
+
+	if (!room || !st)
+		return 0;
+	index &= 1;
+	begin = room->cursor;
+	was_http1 = st->protocol == NET_PROTOCOL_HTTP1;
+	n = gather(room, was_http1 ? HTTP1_MAX_HEAD : LOOK_AHEAD);
+	protocol = protocol_of(room, n);
 
 	room->cursor = begin;
 	room->cut = 0;
-	if (!protocol && is_settings(room, n, m->off))
+	if (!protocol && is_settings(room, n, off))
 		protocol = NET_PROTOCOL_HTTP2;
-	if (!protocol && st->stale && !was_http1 && http2_are_frames(room, n, m->len))
+	if (!protocol && st->stale && !was_http1 && http2_are_frames(room, n, len))
 		protocol = NET_PROTOCOL_HTTP2;
 	if (!protocol)
 		return false;
@@ -143,7 +151,7 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 {
 	if (st->protocol == NET_PROTOCOL_UNKNOWN ||
 	    (st->protocol == NET_PROTOCOL_HTTP1 && turned)) {
-		if (find_protocol(room, st, m)) {
+		if (find_protocol(room, st, m->flags & NET_SENT ? 1 : 0, m->off, m->len)) {
 			if (st->protocol == NET_PROTOCOL_HTTP1)
 				way->mode = HTTP1_START;
 		} else if (st->protocol == NET_PROTOCOL_UNKNOWN) {
@@ -237,11 +245,34 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 	return st;
 }
 
-static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32 msg_flags,
-				    bool sent)
+/* Before it is told: does the conversation turn here, and may the thread have a stack? */
+static __noinline bool wants_stack(struct sock *sk, __u32 len, __u32 sent)
+{
+	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct net_stacks *s;
+	struct tcp_sock *tp;
+
+	if (!st || !len || st->last_way == 1 + sent)
+		return false;
+	s = may_take_stack(task);
+	if (!s || is_own(task->tgid))
+		return false;
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return false;
+	s->now = bpf_ktime_get_boot_ns();
+	s->sent = sent;
+	s->cookie = st->sock.cookie;
+	s->off = stream_end(st, sk, tp, sent) - len;
+	put_who(&s->who, task);
+	return true;
+}
+
+static __noinline int move_tcp(struct sock *sk, __u32 len, __u32 msg_flags, __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct net_state *st;
 	struct net_way *way;
@@ -269,8 +300,6 @@ static __always_inline int move_tcp(void *ctx, struct sock *sk, __u32 len, __u32
 	}
 	turned = st->last_way != 1 + sent;
 	st->last_way = 1 + sent;
-	if (turned)
-		record_stack(ctx, &m);
 	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
 	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)
 		net_thread_io(task, &st->sock, st->protocol, sent, m.now);

@@ -16,6 +16,10 @@
 struct net_stacks {
 	__u64 window_ns;
 	__u32 n;
+	__u32 sent; /* of the stack that is to be taken now: what it is of */
+	__u64 now, cookie, off;
+	__u64 jiffy; /* when it was asked lastly */
+	struct net_owner who;
 };
 
 struct {
@@ -39,8 +43,7 @@ struct {
 
 /* What a call has moved, and whose call it is. */
 struct net_move {
-	struct task_struct *task; /* who runs */
-	struct net_owner who;	  /* whom it is done for */
+	struct net_owner who; /* whom it is done for */
 	const struct net_sock *sock;
 	__u64 now; /* when it was over */
 	__u64 off;
@@ -61,14 +64,14 @@ static __always_inline void put_thread(struct event_hdr *hdr, const struct net_o
  * At the first byte of those that were moved, whoever has asked for it. False: they are
  * nowhere in a program's memory, or nobody knows where.
  */
-static __always_inline bool find_bytes(struct net_cursor *c, struct sock *sk, struct net_many *many,
-				       struct net_move *m)
+static __noinline bool find_bytes(struct net_cursor *c, struct sock *sk, struct net_many *many,
+				  struct net_move *m)
 {
 	struct io_kiocb *req;
 
 	if (cursor_begin(c, sk, many, m->len, &m->fd))
 		return true;
-	req = uring_request(m->task, sk, m->flags & NET_SENT);
+	req = uring_request(bpf_get_current_task_btf(), sk, m->flags & NET_SENT);
 	if (!req) {
 		m->flags |= NET_KERNEL;
 		return false;
@@ -77,48 +80,65 @@ static __always_inline bool find_bytes(struct net_cursor *c, struct sock *sk, st
 	return uring_cursor(c, req, m->len);
 }
 
-static __always_inline bool may_take_stack(struct task_struct *task, __u64 now)
+static __always_inline struct net_stacks *may_take_stack(struct task_struct *task)
 {
 	struct net_stacks *s =
 		bpf_task_storage_get(&net_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 jiffy = bpf_jiffies64(), now;
 
-	if (!s)
-		return false;
+	/* Asked at every turn: the clock costs more than all else here. */
+	if (!s || (s->n >= NET_STACK_LIMIT && s->jiffy == jiffy))
+		return 0;
+	s->jiffy = jiffy;
+	now = bpf_ktime_get_boot_ns();
 	if (now - s->window_ns > NET_STACK_WINDOW_NS) {
 		s->window_ns = now;
 		s->n = 0;
 	}
-	return s->n++ < NET_STACK_LIMIT;
+	return s->n++ < NET_STACK_LIMIT ? s : 0;
 }
 
-/* Before the record of what was moved. */
-static __noinline int record_stack(void *ctx, const struct net_move *m)
+/* Functions of their own, whose stacks are not there while the walk needs its. */
+static __noinline int output_stack(struct net_stack_room *room, __u32 size)
 {
-	struct net_stack_room *room;
-	struct net_stack_event *ev;
+	struct net_stack_event *ev = &room->ev;
 	struct event_stream *s;
-	__u32 zero = 0, size;
+	struct net_stacks *of;
 	__u64 seq = 0;
 
-	if (!may_take_stack(m->task, m->now))
+	of = bpf_task_storage_get(&net_stacks, bpf_get_current_task_btf(), 0, 0);
+	if (!of || !ev->user.n_user || size > sizeof(*ev)) /* the last cannot be */
 		return 0;
+	s = stream_next(0, &seq);
+	if (!s)
+		return 0;
+	event_fill_at(&ev->hdr, of->now, NET_STACK, 0, size, seq);
+	put_thread(&ev->hdr, &of->who);
+	ev->cookie = of->cookie;
+	ev->off = of->off;
+	ev->sent = of->sent;
+	ev->pad = 0;
+	event_output(&ev->hdr, s, size);
+	return 0;
+}
+
+static __noinline struct net_stack_room *take_stack_room(void)
+{
+	struct net_stack_room *room;
+	__u32 zero = 0;
+
 	room = bpf_map_lookup_elem(&net_stack_rooms, &zero);
-	if (!room || __sync_val_compare_and_swap(&room->busy, 0, 1) != 0)
+	return room && __sync_val_compare_and_swap(&room->busy, 0, 1) == 0 ? room : 0;
+}
+
+/* What it is of is in the thread's storage. */
+static __noinline int record_stack(void *ctx)
+{
+	struct net_stack_room *room = take_stack_room();
+
+	if (!room)
 		return 0;
-	ev = &room->ev;
-	size = NET_STACK_HEAD + user_stack_walk(ctx, &ev->user);
-	if (ev->user.n_user && size <= sizeof(*ev)) { /* the latter is always so */
-		s = stream_next(0, &seq);
-		if (s) {
-			event_fill_at(&ev->hdr, m->now, NET_STACK, 0, size, seq);
-			put_thread(&ev->hdr, &m->who);
-			ev->cookie = m->sock->cookie;
-			ev->off = m->off;
-			ev->sent = m->flags & NET_SENT;
-			ev->pad = 0;
-			event_output(&ev->hdr, s, size);
-		}
-	}
+	output_stack(room, NET_STACK_HEAD + user_stack_walk(ctx, &room->ev.user));
 	room->busy = 0;
 	return 0;
 }
@@ -179,6 +199,7 @@ static __always_inline void record_move(struct net_room *room, const struct net_
 		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
 	}
 	n += at + NET_IO_HEAD;
+	asm volatile("" : "+r"(n));
 	if (n <= sizeof(*ev))
 		event_output(&ev->hdr, s, n);
 }

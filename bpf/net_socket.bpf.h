@@ -40,6 +40,7 @@ struct sock___net {
 	__u16 sk_protocol;
 	__u16 sk_type;
 	int sk_err;
+	struct socket *sk_socket;
 };
 
 struct sk_buff {
@@ -85,10 +86,11 @@ enum {
 
 /* Where a direction is in what it carries, for whoever decides which bytes are copied. */
 struct net_way {
-	__u64 off;   /* in the stream, of what comes next */
-	__u64 left;  /* of the body, the frame or the chunk that is under way */
-	__u32 base;  /* sequence number of the stream's first byte */
-	__u16 taken; /* bytes of the head that is under way */
+	__u64 off;    /* in the stream, of what comes next */
+	__u64 left;   /* of the body, the frame or the chunk that is under way */
+	__u32 base;   /* sequence number of the stream's first byte */
+	__u32 behind; /* bytes of the frame behind `left`, which nobody wants */
+	__u16 taken;  /* bytes of the head that is under way */
 	__u8 has_base;
 	__u8 mode;     /* enum http1_mode, enum frame_mode */
 	__u8 n_head;   /* bytes of a frame's head that have come */

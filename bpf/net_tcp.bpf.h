@@ -102,7 +102,7 @@ static __always_inline struct net_state *meet_new(struct sock *sk, int old_state
 static __always_inline void end_sent(struct net_state *st, struct sock *sk, struct tcp_sock *tp)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .sock = &st->sock, .fd = -1, .flags = NET_SENT };
+	struct net_move m = { .sock = &st->sock, .fd = -1, .flags = NET_SENT };
 
 	if (!st->ways[1].has_base || st->ways[1].is_ended || task->flags & PF_KTHREAD)
 		return;

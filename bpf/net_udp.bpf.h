@@ -170,7 +170,7 @@ static __always_inline void tell_count(const struct net_count *c)
 	event_submit(ev);
 }
 
-static __always_inline int move_unix(struct sock *sk, __u32 len, bool sent)
+static __noinline int move_unix(struct sock *sk, __u32 len, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 now = bpf_ktime_get_boot_ns();
@@ -228,10 +228,10 @@ static __always_inline void move_dns(struct sock *sk, struct net_room *room, str
  * An unconnected socket says with each message whom it is for; whom one is from is not in
  * the caller's memory yet. A client's are from whom it has asked, a server's from anyone.
  */
-static __always_inline int move_udp(struct sock *sk, __u32 len, bool sent)
+static __noinline int move_udp(struct sock *sk, __u32 len, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct net_move m = { .task = task, .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
+	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct net_room *room = 0;
 	struct net_count *c;
 	bool connected, readable = false;

@@ -76,16 +76,26 @@ static int by_id_and_time(const void *pa, const void *pb)
 	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
+static bool is_ours(const struct point *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (p[i].stage != CHECK_NOT_OURS)
+			return true;
+	return false;
+}
+
 static void check_flow(struct trace_check *c, const struct point *p, size_t n)
 {
 	uint8_t reached = 0;
 
+	if (!is_ours(p, n))
+		return;
 	if (n == 1)
 		check_report_at(c, CHECK_NET_FLOW_END, p->offset, p->time_ns,
 				"flow %llu at %.6f s has one end", (unsigned long long)p->id,
 				check_seconds(c, p->time_ns));
 	for (size_t i = 0; i < n; i++) {
-		if (p[i].stage == CHECK_NO_STAGE)
+		if (p[i].stage == CHECK_NO_STAGE || p[i].stage == CHECK_NOT_OURS)
 			continue;
 		if (p[i].stage < reached) {
 			check_report_at(c, CHECK_NET_FLOW_BACK, p[i].offset, p[i].time_ns,

@@ -287,6 +287,8 @@ void check_network_finish(struct trace_check *c);
 /* ---- check_flows.c: of requests ---- */
 
 #define CHECK_NO_STAGE UINT8_MAX
+#define CHECK_NOT_OURS (UINT8_MAX - 1) /* of another source: a flow of theirs alone is not judged \
+					*/
 
 int check_flows_new(struct check_flows **ret);
 void check_flows_free(struct check_flows *f);

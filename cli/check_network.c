@@ -430,6 +430,8 @@ void check_network_event(struct trace_check *c)
 	kind = kind_of(category_of(c, e), e->type);
 	if (kind == INSTANT)
 		check_flows_add(c, stage_of(c, e, kind));
+	else if (kind == OTHER)
+		check_flows_add(c, CHECK_NOT_OURS);
 	if (e->type != TYPE_BEGIN)
 		return;
 	begin(c, e, kind);

@@ -32,9 +32,9 @@ enum index_table {
 	TABLE_TASKS,	     /* task */
 	TABLE_CPUS,	     /* CPU */
 	TABLE_COUNTERS,	     /* counter */
-	TABLE_EVENT_NAMES,   /* string; with waits, GPUs or the network only */
+	TABLE_EVENT_NAMES,   /* string; with waits, GPUs, slices or the network only */
 	TABLE_ARG_NAMES,     /* string; likewise */
-	TABLE_GPU_CONTEXTS,  /* pid; with GPUs only */
+	TABLE_GPU_CONTEXTS,  /* pid; with GPUs or slices only */
 	TABLE_GPU_QUEUES,    /* string; likewise */
 	TABLE_CATEGORIES,    /* string; with the network only */
 	N_TABLES
@@ -53,6 +53,7 @@ struct index_sequence {
 	bool has_clock;
 	uint32_t clock;		  /* default of its packets */
 	uint32_t source, counter; /* default of its samples: a string, a counter */
+	uint64_t track;		  /* default of its events */
 	struct index_ids tables[N_TABLES];
 	uint32_t last_counter; /* the latest sample's source is known by these */
 	uint32_t last_source_name;
@@ -66,6 +67,7 @@ struct index_samples;
 struct index_waits;
 struct index_gpu;
 struct index_network;
+struct index_slices;
 
 struct trace_index {
 	struct pool_budget budget;
@@ -84,6 +86,7 @@ struct trace_index {
 	struct index_waits *waits; /* NULL: nobody wants them */
 	struct index_gpu *gpu;	   /* likewise */
 	struct index_network *network;
+	struct index_slices *slices;
 };
 
 /* ---- trace_index.c ---- */
@@ -209,7 +212,7 @@ struct index_arg {
 struct index_arg index_event_arg(struct trace_index *ix, const struct index_sequence *seq,
 				 const struct wire_field *annotation);
 
-/* ---- index_gpu.c: all but the first two only if `ix->gpu` ---- */
+/* ---- index_gpu.c: all but the first two and index_gpu_interned() only if `ix->gpu` ---- */
 
 int index_gpu_new(struct trace_index *ix, struct index_gpu **ret);
 void index_gpu_free(struct index_gpu *g);
@@ -236,6 +239,18 @@ void index_network_event(struct trace_index *ix, const struct index_sequence *se
 			 const uint8_t *data, size_t len);
 /* After index_facts_finish(). */
 void index_network_finish(struct trace_index *ix);
+
+/* ---- index_slices.c: all but the first only if `ix->slices` ---- */
+
+void index_slices_free(struct index_slices *s);
+void index_slices_track(struct trace_index *ix, const TrackDescriptor *d);
+/* A TrackEvent, a GpuRenderStageEvent as they lie in their packets. */
+void index_slices_event(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+			const uint8_t *data, size_t len);
+void index_slices_stage(struct trace_index *ix, const struct index_sequence *seq, uint64_t time_ns,
+			const uint8_t *data, size_t len);
+/* After index_facts_finish(). */
+void index_slices_finish(struct trace_index *ix);
 
 /* ---- index_sample_packets.c ---- */
 

@@ -119,6 +119,7 @@ bool index_sequence_follow(struct index_sequence *seq, uint32_t flags, bool drop
 			forget_ids(&seq->tables[i]);
 		seq->source = seq->counter = TRACE_NONE;
 		seq->has_clock = false;
+		seq->track = 0;
 		seq->last_source = 0;
 		seq->valid = true;
 	} else if (dropped) {

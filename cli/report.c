@@ -14,6 +14,7 @@
 
 #include "clean.h"
 #include "command.h"
+#include "report_slices.h"
 
 /* A file that cannot be read is as bad as a command line that cannot. */
 enum { EXIT_NO_SAMPLES = EXIT_FAILED, EXIT_UNREADABLE = EXIT_USAGE };
@@ -73,8 +74,11 @@ int report_on(const struct report_options *o, const struct trace_index *ix)
 		return o->mode->run(&r);
 	error = report_select(&r);
 	if (error == 0 && r.n_samples == 0) {
-		fprintf(stderr, "tracectl: none of the samples in %s is one of those\n",
-			clean(o->file));
+		if (r.slices)
+			report_slices_complain(&r);
+		else
+			fprintf(stderr, "tracectl: none of the samples in %s is one of those\n",
+				clean(o->file));
 		error = -ENOENT;
 	}
 	if (error == 0 && o->mode->needs_tree)
@@ -150,6 +154,8 @@ int cmd_report(int argc, char **argv)
 		r = trace_index_want_gpu(ix);
 	if (r == 0 && o.mode->needs_network)
 		r = trace_index_want_network(ix);
+	if (r == 0 && o.slice)
+		r = trace_index_want_slices(ix, o.slice);
 	if (r == 0)
 		r = read_index(fd, ix);
 	if (r == 0)

@@ -40,6 +40,7 @@ struct report {
 	const struct trace_index *ix;
 	const struct trace_source *source; /* that was chosen */
 	bool *thread_matches;		   /* for each thread of the index */
+	struct report_slices *slices;	   /* NULL: samples need not lie in any */
 
 	/* Those that are meant. */
 	uint64_t n_samples, weight;

@@ -2,6 +2,7 @@
 /* report_head.c - what stands above a report: what was recorded, and what is missing. */
 #include "clock.h"
 #include "report.h"
+#include "report_slices.h"
 
 void report_machine(const struct report *r)
 {
@@ -80,6 +81,8 @@ void report_head(const struct report *r)
 		printf(", %s%s", report_weight(r, r->weight).s,
 		       s->unit == TRACE_UNIT_NS && report_is_cpu(r, s) ? " of CPU time" : "");
 	fputs("\n", stdout);
+	if (r->slices)
+		report_slices_head(r);
 	report_lost(r);
 	print_others(r);
 }

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "report.h"
 #include "report_completeness.h"
+#include "report_slices.h"
 
 static void string(struct json *j, const struct report *r, const char *name, uint32_t s)
 {
@@ -198,6 +199,8 @@ int report_json(struct report *r)
 	put_sources(&j, r);
 	json_u64(&j, "samples", r->n_samples);
 	json_u64(&j, "weight", r->weight);
+	if (r->slices)
+		report_slices_json(r, &j);
 	put_table(&j, r,
 		  r->o->by == BY_MODULE ? "modules"
 		  : r->o->by == BY_LINE ? "lines"

@@ -40,6 +40,8 @@ static const char usage_tail[] =
 	"      --cpu LIST         on these CPUs: 0-3,8\n"
 	"      --from TIME        since TIME, in seconds from the start: 1.5, 250ms\n"
 	"      --to TIME          until TIME\n"
+	"      --slice NAME       in slices of that name (a glob): calls of the same thread,\n"
+	"                         requests, frames or GPU jobs of the same process\n"
 	"How:\n"
 	"      --by WHAT          function (default), line, module, process, thread or cpu\n"
 	"      --self             sort tables by what functions do themselves (default)\n"
@@ -58,6 +60,7 @@ enum {
 	OPT_CPU,
 	OPT_FROM,
 	OPT_TO,
+	OPT_SLICE,
 	OPT_BY,
 	OPT_SELF,
 	OPT_CHILDREN,
@@ -159,8 +162,8 @@ static int parse_percent(const char *s, double *ret)
 
 static int set_mode(struct report_options *o, const struct report_mode *m, const char *arg)
 {
-	bool json = strcmp(m->option, "json") == 0, had_json = o->json ||
-		    (o->mode->option && strcmp(o->mode->option, "json") == 0);
+	bool json = strcmp(m->option, "json") == 0,
+	     had_json = o->json || (o->mode->option && strcmp(o->mode->option, "json") == 0);
 
 	if ((json && o->mode->has_json) || (m->has_json && had_json)) {
 		o->json = true;
@@ -199,6 +202,9 @@ static int parse_filter(int c, char *arg, struct report_options *o)
 		o->has_cpus = true;
 		if (text_cpu_list(arg, o->cpus, MAX_CPUS) <= 0)
 			return bad("--cpu", arg, "want a list of CPUs, such as 0-3,8");
+		return 0;
+	case OPT_SLICE:
+		o->slice = arg;
 		return 0;
 	case OPT_FROM:
 		o->has_from = true;
@@ -271,6 +277,23 @@ static void look_at_terminal(struct report_options *o)
 	o->colour = !getenv("NO_COLOR") && term && strcmp(term, "dumb") != 0;
 }
 
+/* Are they at one with each other? */
+static int check(const struct report_options *o)
+{
+	const struct report_mode *m = o->mode;
+
+	if (o->has_from && o->has_to && o->from_ns >= o->to_ns) {
+		fputs("tracectl: --to is not behind --from\n", stderr);
+		return -EINVAL;
+	}
+	if (o->slice && (m->needs_waits || m->needs_gpu || m->needs_network)) {
+		fprintf(stderr, "tracectl: --slice is for samples, of which --%s has none\n",
+			m->option);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static const struct option fixed_options[] = {
 	{ "source", required_argument, NULL, OPT_SOURCE },
 	{ "pid", required_argument, NULL, 'p' },
@@ -279,6 +302,7 @@ static const struct option fixed_options[] = {
 	{ "cpu", required_argument, NULL, OPT_CPU },
 	{ "from", required_argument, NULL, OPT_FROM },
 	{ "to", required_argument, NULL, OPT_TO },
+	{ "slice", required_argument, NULL, OPT_SLICE },
 	{ "by", required_argument, NULL, OPT_BY },
 	{ "self", no_argument, NULL, OPT_SELF },
 	{ "children", no_argument, NULL, OPT_CHILDREN },
@@ -344,11 +368,7 @@ int report_options_parse(int argc, char **argv, struct report_options *o)
 		      stderr);
 		return -EINVAL;
 	}
-	if (o->has_from && o->has_to && o->from_ns >= o->to_ns) {
-		fputs("tracectl: --to is not behind --from\n", stderr);
-		return -EINVAL;
-	}
 	o->file = argv[optind];
 	look_at_terminal(o);
-	return 0;
+	return check(o);
 }

@@ -28,6 +28,7 @@ struct report_options {
 	bool has_cpus, cpus[MAX_CPUS];
 	bool has_from, has_to;
 	uint64_t from_ns, to_ns; /* since the start of the recording */
+	const char *slice;	 /* name or glob; NULL: they need not lie in slices */
 
 	/* How. */
 	bool inlined, kernel;

@@ -7,6 +7,7 @@
 
 #include "clean.h"
 #include "report.h"
+#include "report_slices.h"
 
 #define CPU_SOURCE "linux.perf"
 
@@ -107,6 +108,8 @@ bool report_is_meant(const struct report *r, const struct trace_sample *s)
 	if (r->source != trace_index_sources(r->ix, &n) + s->source ||
 	    !r->thread_matches[s->thread])
 		return false;
+	if (r->slices && !r->slices->has[s - trace_index_samples(r->ix, &n)])
+		return false;
 	if (o->has_cpus && (s->cpu >= MAX_CPUS || !o->cpus[s->cpu]))
 		return false;
 	if (o->has_from && s->time_ns < facts->start_ns + o->from_ns)
@@ -146,6 +149,7 @@ static int count(struct report *r)
 int report_select(struct report *r)
 {
 	uint32_t n = trace_index_n_threads(r->ix);
+	int error = 0;
 
 	r->budget.max = TRACE_INDEX_MAX_BYTES;
 	r->source = choose_source(r);
@@ -156,12 +160,15 @@ int report_select(struct report *r)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		r->thread_matches[i] = thread_matches(r, trace_index_thread(r->ix, i));
-	return count(r);
+	if (r->o->slice)
+		error = report_slices_select(r);
+	return error < 0 ? error : count(r);
 }
 
 void report_done(struct report *r)
 {
 	free(r->thread_matches);
+	report_slices_free(r->slices);
 	pool_free(r->labels);
 	stack_tree_free(r->tree);
 }

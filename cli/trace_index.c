@@ -50,6 +50,7 @@ void trace_index_free(struct trace_index *ix)
 	if (!ix)
 		return;
 	index_sequences_free(ix->sequences);
+	index_slices_free(ix->slices);
 	index_network_free(ix->network);
 	index_gpu_free(ix->gpu);
 	index_waits_free(ix->waits);
@@ -146,7 +147,7 @@ struct packet {
 
 static bool wants_events(const struct trace_index *ix)
 {
-	return ix->waits || ix->gpu || ix->network;
+	return ix->waits || ix->gpu || ix->network || ix->slices;
 }
 
 /* Does it define anything that stacks or samples lean on, or with `events` also these? */
@@ -281,7 +282,21 @@ static void take_defaults(struct trace_index *ix, struct index_sequence *seq,
 {
 	seq->has_clock = d->has_timestamp_clock_id;
 	seq->clock = d->timestamp_clock_id;
+	seq->track = d->track_event_defaults ? d->track_event_defaults->track_uuid : 0;
 	index_samples_defaults(ix, seq, d);
+}
+
+static void take_track(struct trace_index *ix, const TrackDescriptor *d)
+{
+	index_tasks_track(ix, d);
+	if (ix->waits)
+		index_waits_track(ix, d);
+	if (ix->gpu)
+		index_gpu_track(ix, d);
+	if (ix->network)
+		index_network_track(ix, d);
+	if (ix->slices)
+		index_slices_track(ix, d);
 }
 
 static void unpacked(struct trace_index *ix, struct index_sequence *seq, const struct packet *p,
@@ -300,7 +315,7 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 		index_samples_interned(ix, seq, pkt->interned_data);
 		if (wants_events(ix))
 			index_event_names(ix, seq, pkt->interned_data);
-		if (ix->gpu)
+		if (ix->gpu || ix->slices)
 			index_gpu_interned(ix, seq, pkt->interned_data);
 		if (ix->network)
 			index_network_interned(ix, seq, pkt->interned_data);
@@ -309,13 +324,7 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 	if (pkt->process_tree)
 		index_tasks_tree(ix, time_ns, pkt->process_tree);
 	if (pkt->track_descriptor)
-		index_tasks_track(ix, pkt->track_descriptor);
-	if (ix->waits && pkt->track_descriptor)
-		index_waits_track(ix, pkt->track_descriptor);
-	if (ix->gpu && pkt->track_descriptor)
-		index_gpu_track(ix, pkt->track_descriptor);
-	if (ix->network && pkt->track_descriptor)
-		index_network_track(ix, pkt->track_descriptor);
+		take_track(ix, pkt->track_descriptor);
 	if (ix->network && pkt->trace_attributes)
 		index_network_attributes(ix, pkt->trace_attributes);
 	if (ix->gpu && pkt->gpu_info)
@@ -330,6 +339,25 @@ static void unpacked(struct trace_index *ix, struct index_sequence *seq, const s
 		index_facts_service(ix, time_ns, pkt->service_event);
 	if (pkt->trace_attributes)
 		index_facts_attributes(ix, pkt->trace_attributes);
+}
+
+static void take_event(struct trace_index *ix, const struct index_sequence *seq,
+		       const struct packet *p, uint64_t time_ns)
+{
+	const struct bytes *event = &p->track_event, *stage = &p->gpu_stage;
+
+	if (ix->waits && event->data)
+		index_waits_event(ix, seq, time_ns, event->data, event->len);
+	if (ix->gpu && event->data)
+		index_gpu_event(ix, seq, time_ns, event->data, event->len);
+	if (ix->network && event->data)
+		index_network_event(ix, seq, time_ns, event->data, event->len);
+	if (ix->slices && event->data)
+		index_slices_event(ix, seq, time_ns, event->data, event->len);
+	if (ix->gpu && stage->data)
+		index_gpu_stage(ix, seq, time_ns, stage->data, stage->len);
+	if (ix->slices && stage->data)
+		index_slices_stage(ix, seq, time_ns, stage->data, stage->len);
 }
 
 static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *bytes)
@@ -360,17 +388,8 @@ static int take_packet(struct trace_index *ix, const struct trace_packet_bytes *
 	if (p.stack_sample.data)
 		index_samples_stack(ix, seq, time_of(ix, &p, seq), p.stack_sample.data,
 				    p.stack_sample.len);
-	if (ix->waits && seq && p.track_event.data)
-		index_waits_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
-				  p.track_event.len);
-	if (ix->gpu && seq && p.track_event.data)
-		index_gpu_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
-				p.track_event.len);
-	if (ix->network && seq && p.track_event.data)
-		index_network_event(ix, seq, time_of(ix, &p, seq), p.track_event.data,
-				    p.track_event.len);
-	if (ix->gpu && seq && p.gpu_stage.data)
-		index_gpu_stage(ix, seq, time_of(ix, &p, seq), p.gpu_stage.data, p.gpu_stage.len);
+	if (seq && (p.track_event.data || p.gpu_stage.data))
+		take_event(ix, seq, &p, time_of(ix, &p, seq));
 	if (p.perf_sample.data)
 		index_samples_perf(ix, seq, time_of(ix, &p, seq), p.perf_sample.data,
 				   p.perf_sample.len);
@@ -409,5 +428,7 @@ int trace_index_read(struct trace_index *ix, struct trace_file *f)
 	index_facts_finish(ix);
 	if (ix->network)
 		index_network_finish(ix);
+	if (ix->slices)
+		index_slices_finish(ix);
 	return ix->error;
 }

@@ -210,6 +210,33 @@ int trace_index_want_waits(struct trace_index *ix);
 /* By thread, and then in the order of their times. */
 const struct trace_wait *trace_index_waits(const struct trace_index *ix, size_t *ret_n);
 
+/* ---- slices of a name ---- */
+
+enum trace_slice_owner {
+	TRACE_SLICE_OF_THREAD,
+	TRACE_SLICE_OF_PROCESS,
+	TRACE_SLICE_OF_NOBODY, /* or of a process that is not told */
+};
+
+struct trace_slice {
+	uint64_t begin_ns, end_ns;
+	uint32_t name;	 /* string */
+	uint32_t thread; /* of a process: its main one; of nobody: TRACE_NONE */
+	uint32_t track;	 /* the same number, the same track; TRACE_NONE: it is alone */
+	enum trace_slice_owner owner;
+	bool unfinished; /* it ends where the recording does */
+};
+
+/*
+ * Before trace_index_read(): else they are passed over. Those of one name, or of all that
+ * the glob `wanted` matches, which is borrowed.
+ */
+int trace_index_want_slices(struct trace_index *ix, const char *wanted);
+/* In the order of the file. */
+const struct trace_slice *trace_index_slices(const struct trace_index *ix, size_t *ret_n);
+/* How many slices there are of a name, a string, whether it is wanted or not. */
+uint32_t trace_index_n_called(const struct trace_index *ix, uint32_t name);
+
 /* ---- GPUs and displays ---- */
 
 struct trace_gpu_job {

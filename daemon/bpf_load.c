@@ -52,6 +52,24 @@ int bpf_tracepoint_args(const char *name)
 	return btf_vlen(t) - 1;
 }
 
+const char *bpf_enumerator(struct bpf_kernel_enum *e, uint32_t value)
+{
+	struct btf *btf = kernel_btf();
+	const struct btf_type *t;
+
+	/* There are 100,000 types and more, in no order. */
+	if (!e->is_known)
+		e->id = btf ? btf__find_by_name_kind(btf, e->type, BTF_KIND_ENUM) : -ENOTSUP;
+	e->is_known = true;
+	if (e->id < 0)
+		return NULL;
+	t = btf__type_by_id(btf, (__u32)e->id);
+	for (int i = 0; i < btf_vlen(t); i++)
+		if ((uint32_t)btf_enum(t)[i].val == value)
+			return btf__name_by_offset(btf, btf_enum(t)[i].name_off);
+	return NULL;
+}
+
 int bpf_can_attach_to(const char *function)
 {
 	const struct bpf_insn insns[] = {

@@ -9,12 +9,23 @@
 #include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /*
  * Number of arguments of a tracepoint, from the kernel's BTF. -ENOENT: this
  * kernel does not have it. -ENOTSUP: the kernel has no BTF.
  */
 int bpf_tracepoint_args(const char *name);
+
+/* An enum of the kernel; zeroed but for its type, it is not looked for yet. */
+struct bpf_kernel_enum {
+	const char *type;
+	bool is_known; /* whether there is one */
+	int id;
+};
+
+/* The enumerator of this value; stays valid. NULL: this kernel has none, or no BTF. */
+const char *bpf_enumerator(struct bpf_kernel_enum *e, uint32_t value);
 
 /*
  * Can programs be attached to the entry and the exit of this function of the kernel?

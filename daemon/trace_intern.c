@@ -117,10 +117,13 @@ static uint64_t intern_bytes(struct trace_writer *w, enum trace_sequence seq, un
 uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, enum intern_kind kind,
 			     const void *str, size_t len)
 {
+	const struct hash *known = w->sequences[seq].ids[kind];
 	struct buf scratch = { 0 };
 	const char *clean = str;
-	uint64_t iid = 0;
+	uint64_t iid = known ? (uintptr_t)hash_get(known, str, len) : 0;
 
+	if (iid) /* what is there is clean */
+		return iid;
 	if (kind != INTERN_BUILD_ID)
 		clean = trace_clean(str, len, &scratch, &len);
 	if (clean)
@@ -134,16 +137,17 @@ uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
 	struct recent_literal *recent;
-	uint64_t hash = (uintptr_t)text * 0x9e3779b97f4a7c15ull;
+	uint64_t hash = ((uintptr_t)text + kind) * 0x9e3779b97f4a7c15ull;
 
 	if (!s->literals)
 		s->literals = calloc(RECENT_LITERALS, sizeof(*s->literals));
 	if (!s->literals)
 		return 0;
 	recent = &s->literals[hash >> 55];
-	if (recent->text != text) {
+	if (recent->text != text || recent->kind != kind) {
 		recent->iid = trace_intern_string(w, seq, kind, text, strlen(text));
 		recent->text = recent->iid ? text : NULL;
+		recent->kind = kind;
 	}
 	return recent->iid;
 }
@@ -313,7 +317,8 @@ uint64_t trace_intern_execution(struct trace_writer *w, enum trace_sequence seq,
 						  : forget(s, FIELD_EXECUTION, key, sizeof(key));
 }
 
-uint64_t trace_intern_graphics_context(struct trace_writer *w, enum trace_sequence seq, uint32_t pid)
+uint64_t trace_intern_graphics_context(struct trace_writer *w, enum trace_sequence seq,
+				       uint32_t pid)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
 	InternedGraphicsContext msg = INTERNED_GRAPHICS_CONTEXT__INIT;

@@ -25,6 +25,7 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 #define FIELD_DOUBLE_COUNTER   44
 #define FIELD_FLOW	       47
 #define FIELD_END_FLOW	       48
+#define FIELD_CORRELATION      52
 #define FIELD_CALLSTACK	       56
 #define FIELD_CALLSTACK_WEIGHT 57
 #define FIELD_GPU_CORRELATION  3000
@@ -41,6 +42,10 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 #define FIELD_ARG_DOUBLE  5
 #define FIELD_ARG_STRING  6
 #define FIELD_ARG_POINTER 7
+#define FIELD_ARG_TEXT_ID 17
+
+/* Texts of arguments that are interned; beyond, they stand in their events. */
+#define MAX_TEXTS 16384
 
 /* A key has at most three bytes. */
 #define NUMBER_MAX (3 + WIRE_VARINT_MAX)
@@ -116,12 +121,42 @@ static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t m
 
 /* ---- arguments ---- */
 
-static int put_value(struct trace_writer *w, const struct trace_arg *arg)
+static int put_text(struct trace_writer *w, const char *text)
 {
 	struct buf *b = &w->arg, scratch = { 0 };
-	const char *clean;
 	size_t len;
-	int r = 0;
+	const char *clean = trace_clean(text, strlen(text), &scratch, &len);
+	int r = clean ? buf_reserve(b, NUMBER_MAX + len) : -ENOMEM;
+
+	if (r == 0)
+		put_bytes(b, FIELD_ARG_STRING, clean, len);
+	buf_done(&scratch);
+	return r;
+}
+
+static int put_repeated(struct trace_writer *w, const char *text)
+{
+	uint64_t iid;
+
+	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
+		return put_text(w, text);
+	iid = trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text, strlen(text));
+	put_number(&w->arg, FIELD_ARG_TEXT_ID, iid);
+	return iid ? 0 : -ENOMEM;
+}
+
+static int put_literal(struct trace_writer *w, const char *text)
+{
+	uint64_t iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text);
+
+	put_number(&w->arg, FIELD_ARG_TEXT_ID, iid);
+	return iid ? 0 : -ENOMEM;
+}
+
+/* There is room for a number. */
+static int put_value(struct trace_writer *w, const struct trace_arg *arg)
+{
+	struct buf *b = &w->arg;
 
 	switch (arg->type) {
 	case ARG_UINT:
@@ -140,14 +175,13 @@ static int put_value(struct trace_writer *w, const struct trace_arg *arg)
 		put_number(b, FIELD_ARG_POINTER, arg->u);
 		break;
 	case ARG_STRING:
-		clean = trace_clean(arg->s, strlen(arg->s), &scratch, &len);
-		r = clean ? buf_reserve(b, NUMBER_MAX + len) : -ENOMEM;
-		if (r == 0)
-			put_bytes(b, FIELD_ARG_STRING, clean, len);
-		buf_done(&scratch);
-		break;
+		return put_text(w, arg->s);
+	case ARG_REPEATED:
+		return put_repeated(w, arg->s);
+	case ARG_LITERAL:
+		return put_literal(w, arg->s);
 	}
-	return r;
+	return 0;
 }
 
 static int put_arg(struct trace_writer *w, const struct trace_arg *arg)
@@ -215,8 +249,7 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	name_iid =
 		trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
 	if (ev->category)
-		category_iid = trace_intern_string(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category,
-						   strlen(ev->category));
+		category_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category);
 	if (name_iid == 0 || (ev->category && category_iid == 0))
 		return -ENOMEM;
 	put_number(b, FIELD_NAME, name_iid);
@@ -226,6 +259,8 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 		put_fixed(b, FIELD_FLOW, &flows[i]);
 	for (size_t i = 0; i < ev->n_end_flow_ids; i++)
 		put_fixed(b, FIELD_END_FLOW, &ev->end_flow_ids[i]);
+	if (ev->correlation_id)
+		put_number(b, FIELD_CORRELATION, ev->correlation_id);
 	if (ev->callstack_iid)
 		put_number(b, FIELD_CALLSTACK, ev->callstack_iid);
 	if (ev->callstack_iid && ev->callstack_weight > 0)
@@ -236,13 +271,55 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	return r < 0 ? r : put_packet(w, ev->time_ns, b, type == TYPE_BEGIN, n_events);
 }
 
+/*
+ * An event within another: nothing but a name, or an end; packed at once, since it is
+ * shorter than a length of one byte can tell.
+ */
+static int put_inner(struct trace_writer *w, uint64_t track, uint64_t time_ns, uint64_t name_iid,
+		     uint64_t category_iid)
+{
+	struct buf *b = &w->packet;
+	size_t at;
+	int r;
+
+	b->len = 0;
+	r = buf_reserve(b, 6 * NUMBER_MAX);
+	if (r < 0)
+		return r;
+	put_number(b, FIELD_TIMESTAMP, time_ns);
+	put_varint(b, FIELD_TRACK_EVENT << 3 | WIRE_BYTES);
+	at = b->len++;
+	put_number(b, FIELD_TYPE, name_iid ? TYPE_BEGIN : TYPE_END);
+	put_number(b, FIELD_TRACK, track);
+	if (name_iid)
+		put_number(b, FIELD_NAME, name_iid);
+	if (category_iid)
+		put_number(b, FIELD_CATEGORY, category_iid);
+	b->data[at] = (uint8_t)(b->len - at - 1);
+	return trace_writer_add_packed(w, SEQ_EVENTS, b->data, b->len, 0);
+}
+
+static int put_inner_slice(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
+{
+	uint64_t name_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, inner->name);
+	uint64_t category_iid = 0;
+	int r;
+
+	if (inner->category)
+		category_iid =
+			trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, inner->category);
+	if (name_iid == 0 || (inner->category && category_iid == 0))
+		return -ENOMEM;
+	r = put_inner(w, track, inner->begin_ns, name_iid, category_iid);
+	return r < 0 ? r : put_inner(w, track, inner->end_ns, 0, 0);
+}
+
 /* END carries no name: with one it could end another slice than its own. */
-static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool leave_open,
-		   unsigned n_events)
+static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, unsigned n_events)
 {
 	int r = begin_body(w, track, TYPE_END, 0);
 
-	return r < 0 ? r : put_packet(w, time_ns, &w->event, leave_open, n_events);
+	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
 }
 
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -250,7 +327,7 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 {
 	int r = put_event(w, ev, TYPE_BEGIN, 0);
 
-	return r < 0 ? r : put_end(w, ev->track, end_ns, false, n_events);
+	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
 }
 
 int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -258,19 +335,9 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 {
 	int r = put_event(w, ev, TYPE_BEGIN, 0);
 
-	for (size_t i = 0; r == 0 && i < n_inner; i++) {
-		const struct trace_event one = {
-			.track = ev->track,
-			.time_ns = inner[i].begin_ns,
-			.name = inner[i].name,
-			.category = inner[i].category,
-		};
-
-		r = put_event(w, &one, TYPE_BEGIN, 0);
-		if (r == 0)
-			r = put_end(w, ev->track, inner[i].end_ns, true, 0);
-	}
-	return r < 0 ? r : put_end(w, ev->track, end_ns, false, n_events);
+	for (size_t i = 0; r == 0 && i < n_inner; i++)
+		r = put_inner_slice(w, ev->track, &inner[i]);
+	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
 }
 
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)

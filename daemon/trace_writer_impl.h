@@ -27,6 +27,7 @@ struct recent_frame {
 struct recent_literal {
 	const char *text; /* NULL: free */
 	uint64_t iid;
+	enum intern_kind kind;
 };
 
 struct trace_sequence_state {
@@ -93,7 +94,7 @@ int trace_append_field(struct buf *b, unsigned field, const void *data, size_t l
 /* `str` itself if it is UTF-8, else a clean copy in `*scratch`; NULL: out of memory. */
 const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t *ret_len);
 
-/* trace_intern_string() of a text that never changes, and of no other kind on the sequence. */
+/* trace_intern_string() of a text that never changes. */
 uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 			      enum intern_kind kind, const char *text);
 

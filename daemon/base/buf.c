@@ -8,15 +8,13 @@
 
 #define MIN_CAP 256
 
-int buf_reserve(struct buf *b, size_t n)
+int buf_grow(struct buf *b, size_t n)
 {
 	size_t cap = b->cap ? b->cap : MIN_CAP;
 	uint8_t *data;
 
 	if (n > SIZE_MAX / 2 - b->len)
 		return -ENOMEM;
-	if (b->len + n <= b->cap)
-		return 0;
 	while (cap < b->len + n)
 		cap *= 2;
 	data = realloc(b->data, cap);

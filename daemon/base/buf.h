@@ -11,8 +11,12 @@ struct buf {
 	size_t len, cap;
 };
 
+int buf_grow(struct buf *b, size_t n); /* of buf_reserve(): there is no room yet */
 /* Room for `n` more bytes at data + len; -ENOMEM leaves the content as it was. */
-int buf_reserve(struct buf *b, size_t n);
+static inline int buf_reserve(struct buf *b, size_t n)
+{
+	return n <= b->cap && b->len + n <= b->cap ? 0 : buf_grow(b, n);
+}
 int buf_append(struct buf *b, const void *data, size_t n);
 void buf_done(struct buf *b); /* frees; the buf is empty and usable again */
 

@@ -202,11 +202,15 @@ static void net_session_close(void *state, unsigned slot)
 
 struct listing {
 	uint64_t time_ns;
+	bool at_begin;
 	event_sink_fn *fn;
 	void *fn_ctx;
 };
 
-/* The event_sink_fn: all at one moment. */
+/*
+ * The event_sink_fn. A recording ends at one moment for all; when it begins, each record
+ * has the time of its own at which its process lives.
+ */
 static void push_sock(void *ctx, const struct event_hdr *hdr, size_t len)
 {
 	const struct listing *l = ctx;
@@ -215,7 +219,8 @@ static void push_sock(void *ctx, const struct event_hdr *hdr, size_t len)
 	if (len != sizeof(ev))
 		return;
 	memcpy(&ev, hdr, sizeof(ev));
-	ev.hdr.time_ns = l->time_ns;
+	if (!l->at_begin || ev.hdr.time_ns < l->time_ns)
+		ev.hdr.time_ns = l->time_ns;
 	if (ev.first_ns > l->time_ns)
 		ev.first_ns = l->time_ns;
 	if (net_valid(&ev.hdr, len))
@@ -233,12 +238,12 @@ static int list(struct net *n, bool only_rest, const struct listing *l)
 
 static int net_existing(void *state, uint64_t start_ns, event_sink_fn *fn, void *fn_ctx)
 {
-	return list(state, false, &(struct listing){ start_ns, fn, fn_ctx });
+	return list(state, false, &(struct listing){ start_ns, true, fn, fn_ctx });
 }
 
 static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void *fn_ctx)
 {
-	return list(state, true, &(struct listing){ end_ns, fn, fn_ctx });
+	return list(state, true, &(struct listing){ end_ns, false, fn, fn_ctx });
 }
 
 const struct collector net_collector = {

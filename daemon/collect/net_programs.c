@@ -130,34 +130,44 @@ static void set_arguments(struct net_bpf *skel)
 	skel->rodata->drop_has_sock = bpf_tracepoint_args("kfree_skb") >= 4;
 }
 
-/* By tracepoints, else by functions. */
+enum net_moves net_programs_moves(bool loops, bool tracepoints, bool functions, char why[WHY_LEN])
+{
+	if (loops && tracepoints)
+		return NET_MOVES_TRACEPOINTS;
+	if (loops && functions)
+		return NET_MOVES_FUNCTIONS;
+	snprintf(why, WHY_LEN, "connections alone, without what goes over them: needs %s",
+		 !loops ? "Linux 5.17 (bpf_loop)"
+			: "Linux 6.3 (tracepoint sock_send_length), or one with fentry");
+	return NET_MOVES_NONE;
+}
+
 static void choose_moves(struct net_bpf *skel, char why[WHY_LEN])
 {
 	bool tracepoints = bpf_tracepoint_args("sock_send_length") >= 0;
-	bool loops = bpf_can_loop();
-	int functions = tracepoints ? -ENOENT : bpf_can_attach_to("inet_sendmsg");
+	bool functions = !tracepoints && bpf_can_attach_to("inet_sendmsg") == 0;
+	enum net_moves moves = net_programs_moves(bpf_can_loop(), tracepoints, functions, why);
 
-	if (!loops || functions < 0)
+	if (moves != NET_MOVES_FUNCTIONS)
 		leave_out(skel, function_programs);
-	if (!loops || !tracepoints)
+	if (moves != NET_MOVES_TRACEPOINTS)
 		leave_out(skel, tracepoint_programs);
-	if (loops && (tracepoints || functions == 0))
-		return;
-	leave_out(skel, uring_programs);
-	snprintf(why, WHY_LEN, "connections alone, without what goes over them: %s",
-		 !loops ? "needs Linux 5.17 (bpf_loop)"
-			: "needs Linux 6.3 (tracepoint sock_send_length), or one with fentry");
+	if (moves == NET_MOVES_NONE)
+		leave_out(skel, uring_programs);
 }
 
 int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN])
 {
+	bool ring = bpf_tracepoint_args("io_uring_submit_req") >= 0;
+	bool old_ring = bpf_tracepoint_args("io_uring_submit_sqe") >= 0;
+
 	set_calls((uint8_t *)skel->rodata->net_call_of_nr);
 	set_arguments(skel);
-	/* One of these there is, or the kernel has no rings. */
-	bpf_program__set_autoload(skel->progs.on_uring_submit,
-				  bpf_tracepoint_args("io_uring_submit_req") >= 0);
-	bpf_program__set_autoload(skel->progs.on_uring_submit_sqe,
-				  bpf_tracepoint_args("io_uring_submit_sqe") >= 0);
+	/* One of these there is, or the kernel has no rings: not worth a word. */
+	bpf_program__set_autoload(skel->progs.on_uring_submit, ring);
+	bpf_program__set_autoload(skel->progs.on_uring_submit_sqe, old_ring);
+	if (!ring && !old_ring)
+		leave_out(skel, uring_programs);
 	choose_moves(skel, why);
 	return bpf_load_trim(skel->obj, why, WHY_LEN);
 }

@@ -18,6 +18,13 @@ struct net_bpf;
  */
 int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN]);
 
+/*
+ * How it is seen what sockets move, on a kernel that has these: loops in programs, the
+ * tracepoints, functions that can be watched. NET_MOVES_NONE: not at all; `why` says so.
+ */
+enum net_moves { NET_MOVES_NONE, NET_MOVES_TRACEPOINTS, NET_MOVES_FUNCTIONS };
+enum net_moves net_programs_moves(bool loops, bool tracepoints, bool functions, char why[WHY_LEN]);
+
 /* What TCP does. */
 int net_programs_attach_tcp(struct net_bpf *skel);
 

@@ -300,8 +300,7 @@ static int load(struct net_tls *t)
 	uprobes_prepare_single(t->skel->progs.on_return);
 	uprobes_prepare(t->skel->progs.on_call_of_all);
 	uprobes_prepare(t->skel->progs.on_return_of_all);
-	/* Of what it shares with net.bpf.c in source. */
-	(void)bpf_map__set_autocreate(t->skel->maps.net_socks, false);
+	(void)bpf_map__set_autocreate(t->skel->maps.net_socks, false); /* it is not used here */
 	r = share(t);
 	if (r == 0)
 		r = net_tls_bpf__load(t->skel);

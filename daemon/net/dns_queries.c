@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dns_queries.c - queries under way, and their answers. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
-#include <sys/queue.h>
 #include <sys/random.h>
 
 #include "base/hash.h"
@@ -17,8 +17,8 @@
 #define MIN_BUCKETS 8
 
 struct query {
-	TAILQ_ENTRY(query) link;
-	struct query *next; /* in its bucket */
+	struct query *older, *younger; /* by last_ns */
+	struct query *next;	       /* in its bucket */
 	uint64_t peer, name_hash;
 	uint64_t begin_ns, last_ns; /* first and last time that it was sent */
 	uint32_t tgid, tid;
@@ -31,13 +31,11 @@ struct query {
 	char name[];
 };
 
-TAILQ_HEAD(queries, query);
-
 struct dns {
 	const struct net_privacy *privacy;
 	dns_query_fn *done;
 	void *ctx;
-	struct queries by_age; /* that was sent longest ago first */
+	struct query *oldest, *youngest;
 	struct query **buckets;
 	size_t n_buckets, n; /* a power of two, or 0 */
 	uint64_t seed;
@@ -55,7 +53,6 @@ struct dns *dns_new(const struct net_privacy *p, dns_query_fn *done, void *done_
 	d->privacy = p;
 	d->done = done;
 	d->ctx = done_ctx;
-	TAILQ_INIT(&d->by_age);
 	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) < 0)
 		d->seed = (uintptr_t)d; /* chains are bounded anyway */
 	return d;
@@ -73,6 +70,29 @@ uint64_t dns_missed(const struct dns *d)
 }
 
 /* ---- the table ---- */
+
+static void take_out(struct dns *d, struct query *q)
+{
+	if (q->older)
+		q->older->younger = q->younger;
+	else
+		d->oldest = q->younger;
+	if (q->younger)
+		q->younger->older = q->older;
+	else
+		d->youngest = q->older;
+}
+
+static void put_last(struct dns *d, struct query *q)
+{
+	q->older = d->youngest;
+	q->younger = NULL;
+	if (d->youngest)
+		d->youngest->younger = q;
+	else
+		d->oldest = q;
+	d->youngest = q;
+}
 
 static struct query **bucket(const struct dns *d, uint16_t id)
 {
@@ -93,8 +113,7 @@ static int grow(struct dns *d)
 	free(d->buckets);
 	d->buckets = buckets;
 	d->n_buckets = n;
-	TAILQ_FOREACH(q, &d->by_age, link)
-	{
+	for (q = d->oldest; q; q = q->younger) {
 		struct query **at = bucket(d, q->id);
 
 		q->next = *at;
@@ -110,7 +129,7 @@ static void forget(struct dns *d, struct query *q)
 	while (*at != q)
 		at = &(*at)->next;
 	*at = q->next;
-	TAILQ_REMOVE(&d->by_age, q, link);
+	take_out(d, q);
 	d->n--;
 	d->bytes -= q->size;
 	explicit_bzero(q, q->size);
@@ -119,10 +138,14 @@ static void forget(struct dns *d, struct query *q)
 
 void dns_free(struct dns *d)
 {
+	struct query *q, *next;
+
 	if (!d)
 		return;
-	while (!TAILQ_EMPTY(&d->by_age))
-		forget(d, TAILQ_FIRST(&d->by_age));
+	for (q = d->oldest; q; q = next) {
+		next = q->younger;
+		forget(d, q);
+	}
 	dns_stream_done(&d->streams[0]);
 	dns_stream_done(&d->streams[1]);
 	free(d->buckets);
@@ -201,19 +224,23 @@ static void give_up(struct dns *d, struct query *q, uint64_t end_ns)
 
 void dns_expire(struct dns *d, uint64_t now_ns)
 {
-	struct query *q;
+	struct query *q, *next;
 
-	while ((q = TAILQ_FIRST(&d->by_age)) && q->last_ns + TIMEOUT_NS <= now_ns)
+	for (q = d->oldest; q && q->last_ns + TIMEOUT_NS <= now_ns; q = next) {
+		next = q->younger;
 		give_up(d, q, q->last_ns + TIMEOUT_NS);
+	}
 }
 
 void dns_end(struct dns *d, uint64_t time_ns)
 {
-	struct query *q;
+	struct query *q, *next;
 
 	dns_expire(d, time_ns);
-	while ((q = TAILQ_FIRST(&d->by_age)))
+	for (q = d->oldest; q; q = next) {
+		next = q->younger;
 		give_up(d, q, time_ns);
+	}
 }
 
 /* ---- messages ---- */
@@ -224,13 +251,26 @@ struct moved {
 	bool over_tcp;
 };
 
+static void begin(struct query *q, const struct moved *at)
+{
+	q->begin_ns = at->begin->time_ns;
+	q->last_ns = at->end_ns;
+	q->tgid = at->begin->tgid;
+	q->tid = at->begin->tid;
+	q->over_tcp = at->over_tcp;
+	q->is_answered = false;
+	q->n_sent = 1;
+	q->n_more = 0;
+}
+
 static int add(struct dns *d, const struct dns_message *m, const struct moved *at)
 {
 	size_t len = strlen(m->name) + 1;
 	struct query *q, **chain;
 
 	if (d->n >= MAX_QUERIES) {
-		q = TAILQ_FIRST(&d->by_age);
+		q = d->oldest;
+		assert(!q->older);
 		d->missed += !q->is_answered;
 		forget(d, q);
 	}
@@ -242,21 +282,16 @@ static int add(struct dns *d, const struct dns_message *m, const struct moved *a
 	q->size = sizeof(*q) + len;
 	q->peer = at->peer;
 	q->name_hash = hash_name(d, m->name);
-	q->begin_ns = at->begin->time_ns;
-	q->last_ns = at->end_ns;
-	q->tgid = at->begin->tgid;
-	q->tid = at->begin->tid;
+	begin(q, at);
 	q->id = m->id;
 	q->qtype = m->qtype;
 	q->qclass = m->qclass;
 	q->opcode = m->opcode;
-	q->over_tcp = at->over_tcp;
-	q->n_sent = 1;
 	memcpy(q->name, m->name, len);
 	chain = bucket(d, q->id);
 	q->next = *chain;
 	*chain = q;
-	TAILQ_INSERT_TAIL(&d->by_age, q, link);
+	put_last(d, q);
 	d->n++;
 	d->bytes += q->size;
 	return 0;
@@ -266,18 +301,18 @@ static void query(struct dns *d, const struct dns_message *m, const struct moved
 {
 	struct query *q = find(d, m, at->peer);
 
-	if (q && q->is_answered) {
-		forget(d, q);
-		q = NULL;
-	}
 	if (!q) {
 		d->missed += add(d, m, at) < 0;
 		return;
 	}
-	q->n_sent++;
-	q->last_ns = at->end_ns;
-	TAILQ_REMOVE(&d->by_age, q, link);
-	TAILQ_INSERT_TAIL(&d->by_age, q, link);
+	if (q->is_answered) { /* it is asked once more */
+		begin(q, at);
+	} else {
+		q->n_sent++;
+		q->last_ns = at->end_ns;
+	}
+	take_out(d, q);
+	put_last(d, q);
 }
 
 /* Who asked is not known. */
@@ -323,7 +358,6 @@ static int take(struct dns *d, const uint8_t *data, size_t n_data, size_t len,
 
 	if (r < 0)
 		return r;
-	dns_expire(d, at->end_ns);
 	if (m.is_response)
 		answer(d, &m, at);
 	else

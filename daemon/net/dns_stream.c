@@ -103,8 +103,8 @@ static int take_body(struct walk *w, uint64_t off, const uint8_t *data, size_t n
 	static const uint8_t none[1];
 	struct dns_stream *s = w->s;
 
-	if (data && n == s->len) /* all of it */
-		return message(w, data, n, off + n);
+	if (data && n == s->len) /* all of it: as much is looked at as would be kept */
+		return message(w, data, MIN(n, DNS_KEPT), off + n);
 	keep(s, data, n);
 	s->left = (uint16_t)(s->left - n);
 	if (s->left > 0)
@@ -120,15 +120,14 @@ static int walk(struct walk *w, uint64_t off, const uint8_t *data, uint64_t n)
 		size_t k;
 		int r;
 
-		if (s->left == 0 && !data) {
-			out_of_step(s);
-			return 0;
-		}
 		if (s->left > 0) {
 			k = (size_t)MIN(n, s->left);
 			r = take_body(w, off, data, k);
-		} else {
+		} else if (data) {
 			r = take_head(w, off, data, (size_t)n, &k);
+		} else {
+			out_of_step(s);
+			return 0;
 		}
 		if (r < 0)
 			return r;

@@ -71,6 +71,7 @@ static void conn_free(struct net_conn *c)
 
 	unlist(c);
 	net_peer_forget(c);
+	net_dns_forget(c);
 	if (!(c->flags & CONN_GHOST))
 		hash_remove_u64(enc->conns, c->sock.cookie);
 	net_stream_free(enc, c->stream);
@@ -89,8 +90,11 @@ static bool is_shown(const struct net_conn *c)
 {
 	if (c->flags & CONN_GHOST)
 		return false;
-	/* A socket that asks for names, or serves them, is no connection. */
-	return c->wire.kind != LAYER_DNS || c->sock.protocol == IPPROTO_TCP;
+	if (!net_is_inet(&c->sock) || c->sock.protocol == IPPROTO_TCP)
+		return true;
+	/* A socket that asks for names, or serves them, is no connection; nor one that waits. */
+	return c->wire.kind != LAYER_DNS &&
+	       (c->sock.inet.peer_port || c->sent > c->base_sent || c->received > c->base_received);
 }
 
 void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag)
@@ -155,8 +159,10 @@ struct net_conn *net_ghost_new(struct net_encoder *enc, const struct net_sock *s
 {
 	struct net_conn *c = conn_new(enc, sock, hdr, CONN_GHOST);
 
-	if (c)
-		c->tgid = hdr->tgid;
+	if (!c)
+		return NULL;
+	c->tgid = hdr->tgid;
+	c->owned_ns = hdr->time_ns;
 	return c;
 }
 
@@ -173,6 +179,7 @@ static void learn(struct net_conn *c, const struct net_sock *sock, const struct 
 	if (c->tgid == 0 && hdr->tgid) {
 		c->tgid = hdr->tgid;
 		c->tid = hdr->tid;
+		c->owned_ns = hdr->time_ns;
 	}
 	if (c->cgroup_id == 0)
 		c->cgroup_id = hdr->cgroup_id;
@@ -284,6 +291,22 @@ static uint64_t tcp_sent(const struct net_tcp_event *ev)
 	return again ? ev->bytes_acked : ev->bytes_sent;
 }
 
+/* It was met in the listing first, but its beginning is told of as well. */
+static void begin_anew(struct net_conn *c, const struct event_hdr *hdr)
+{
+	if (!(c->flags & CONN_BEFORE))
+		return;
+	c->flags &= ~(uint32_t)CONN_BEFORE;
+	c->begin_ns = hdr->time_ns;
+	if (hdr->tgid == c->tgid && c->owned_ns > hdr->time_ns)
+		c->owned_ns = hdr->time_ns;
+	c->sent -= c->base_sent;
+	c->received -= c->base_received;
+	c->base_sent = c->base_received = 0;
+	c->base_tcp_sent = c->base_tcp_received = 0;
+	c->base_retransmits = 0;
+}
+
 /* One that was there, and of which nobody has told. */
 static void find_late(struct net_conn *c, const struct net_tcp_event *ev)
 {
@@ -300,12 +323,15 @@ static void take_state(struct net_conn *c, const struct net_tcp_event *ev, bool 
 
 	switch (ev->new_state) {
 	case TCP_SYN_SENT:
+		begin_anew(c, &ev->hdr);
 		c->connect_ns = time_ns;
 		c->sock.role = NET_ROLE_CLIENT;
 		c->wire.client_sends = true;
 		net_dns_led(c);
 		return;
 	case TCP_ESTABLISHED:
+		if (ev->old_state == TCP_SYN_RECV)
+			begin_anew(c, &ev->hdr);
 		if (!c->established_ns)
 			c->established_ns = time_ns;
 		return;
@@ -366,6 +392,7 @@ void net_conn_tcp(struct net_conn *c, const struct net_tcp_event *ev, bool is_ne
 		add_point(c, ev, 1);
 		break;
 	default: /* a sample: its numbers are all there is */
+		net_note_error(c->enc, net_sample_write(c, ev->hdr.time_ns));
 		break;
 	}
 }
@@ -383,10 +410,8 @@ static void count_messages(struct net_conn *c, const struct net_bytes_event *ev)
 }
 
 /* A socket that there is: one that nobody has met before was there already. */
-static void take_existing(struct net_conn *c, const struct net_bytes_event *ev, bool is_new)
+static void take_existing(struct net_conn *c, const struct net_bytes_event *ev)
 {
-	if (!is_new)
-		return;
 	c->flags |= CONN_BEFORE;
 	c->begin_ns = c->enc->env.start_ns;
 	c->base_sent = c->sent = ev->tx_bytes;
@@ -395,10 +420,13 @@ static void take_existing(struct net_conn *c, const struct net_bytes_event *ev, 
 
 void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool is_new)
 {
-	if (ev->hdr.type == NET_SOCK) {
-		take_existing(c, ev, is_new);
+	bool is_tcp = net_is_inet(&ev->sock) && ev->sock.protocol == IPPROTO_TCP;
+	bool is_listed = ev->hdr.type == NET_SOCK;
+
+	if (is_listed && is_new && (is_tcp || ev->first_ns <= c->enc->env.start_ns))
+		take_existing(c, ev);
+	if (is_listed && (is_new ? c->flags & CONN_BEFORE : is_tcp))
 		return;
-	}
 	if (is_new) {
 		uint64_t start_ns = c->enc->env.start_ns;
 

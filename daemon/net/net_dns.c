@@ -3,6 +3,7 @@
  * net_dns.c - queries and getaddrinfo() as slices; and what lately has been answered, by
  * address: a connection is named after the query that has led to it.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -96,6 +97,7 @@ void net_dns_led(struct net_conn *c)
 	c->led = malloc(sizeof(*c->led) + len);
 	if (!c->led)
 		return; /* it goes by its address */
+	c->led->tgid = best->tgid;
 	c->led->begin_ns = best->begin_ns;
 	c->led->end_ns = best->end_ns;
 	memcpy(c->led->name, best->name, len);
@@ -104,12 +106,74 @@ void net_dns_led(struct net_conn *c)
 int net_dns_new(struct net_encoder *enc)
 {
 	enc->dns = calloc(1, sizeof(*enc->dns) + MAX_ANSWERS * sizeof(struct answer));
-	return enc->dns ? 0 : -ENOMEM;
+	if (!enc->dns || hash_new(&enc->dns_clients) < 0 || hash_new(&enc->dns_flows) < 0)
+		return -ENOMEM;
+	return 0;
 }
 
 void net_dns_free(struct net_encoder *enc)
 {
 	free(enc->dns);
+	hash_free(enc->dns_clients);
+	hash_free(enc->dns_flows);
+}
+
+/* ---- both ends of a query ---- */
+
+/* What one end has told of a query whose other end has not been told of. */
+enum dns_end { END_SERVER = 1, END_CLIENT };
+
+void net_dns_asks(struct net_conn *c)
+{
+	/* Without memory for it there is no arrow. */
+	if (c->sock.inet.local_port)
+		(void)hash_set_u64(c->enc->dns_clients, c->sock.inet.local_port, c);
+}
+
+void net_dns_forget(struct net_conn *c)
+{
+	uint16_t port = c->sock.inet.local_port;
+
+	if (port && hash_get_u64(c->enc->dns_clients, port) == c)
+		hash_remove_u64(c->enc->dns_clients, port);
+}
+
+static uint64_t flow_of(uint16_t client_port, const struct dns_message *m)
+{
+	struct {
+		uint16_t port, id, type, pad;
+	} key = { client_port, m->id, m->qtype, 0 };
+	uint64_t id = hash_bytes(&key, sizeof(key), 0);
+
+	for (const char *c = m->name; *c; c++) { /* resolvers play with the case of letters */
+		char lower = (char)tolower((unsigned char)*c);
+
+		id = hash_bytes(&lower, 1, id);
+	}
+	return id ? id : 1;
+}
+
+/* An arrow, if the other end is there as well: the server tells of it first, or nobody does. */
+static uint64_t flow_between(struct net_conn *c, const struct dns_query *q, bool serves)
+{
+	struct net_encoder *enc = c->enc;
+	uint16_t port = serves ? c->sock.inet.peer_port : c->sock.inet.local_port;
+	enum dns_end mine = serves ? END_SERVER : END_CLIENT;
+	uintptr_t told;
+	uint64_t id;
+
+	if (!q->has_question || !q->has_answer || !port ||
+	    (serves && !hash_get_u64(enc->dns_clients, port)))
+		return 0;
+	id = flow_of(port, &q->question);
+	told = (uintptr_t)hash_remove_u64(enc->dns_flows, id);
+	if (told && told != mine)
+		return serves ? 0 : id;
+	if (hash_count(enc->dns_flows) >= MAX_ANSWERS)
+		hash_clear(enc->dns_flows);
+	if (hash_set_u64(enc->dns_flows, id, (void *)(uintptr_t)mine) < 0)
+		return 0;
+	return serves ? id : 0;
 }
 
 /* ---- slices ---- */
@@ -180,6 +244,7 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q)
 		 dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
 	s.event.name = net_request_name(enc, name, shorter);
 	describe(&s, c, q, &texts);
+	s.event.flow_id = flow_between(c, q, !c->wire.client_sends);
 	r = trace_slice(enc->env.writer, &s.event, end_ns, c->n_events);
 	c->n_events = 0;
 	return r;

@@ -92,8 +92,7 @@ static void take(struct net_encoder *enc, const struct event_hdr *hdr)
 		net_note_error(enc, net_lookup_write(enc, (const void *)hdr));
 		break;
 	case NET_PLAIN:
-		/* It may be another session that has asked for it. */
-		if (enc->env.config->n_plaintext)
+		if (net_is_asked_for(enc, hdr->tgid))
 			net_stream_plain(enc, (const void *)hdr);
 		else
 			trace_writer_skip(enc->env.writer, 1);
@@ -223,7 +222,9 @@ static int start(struct net_encoder *enc)
 	    hash_new(&enc->processes) < 0 || hash_new(&enc->origins) < 0 ||
 	    hash_new(&enc->names) < 0)
 		return -ENOMEM;
-	r = net_dns_new(enc);
+	r = net_asked_new(enc);
+	if (r == 0)
+		r = net_dns_new(enc);
 	return r < 0 ? r : net_threads_new(enc);
 }
 
@@ -255,5 +256,6 @@ void net_encoder_free(void *encoder)
 	net_threads_free(enc);
 	net_tracks_free(enc);
 	net_dns_free(enc);
+	net_asked_free(enc);
 	free(enc);
 }

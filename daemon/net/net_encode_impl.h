@@ -5,10 +5,13 @@
  *   net_encode.c    records as they come
  *   net_conns.c     connections by cookie, from their first sign to their last
  *   net_layers.c    what is said on them: bytes to parsers
+ *   net_parsers.c   the parsers, and what they hand over
+ *   net_asked.c     whose clear text this session wants
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
  *   net_slices.c    connections as slices
+ *   net_reasons.c   why something was dropped
  *   net_requests.c  requests as slices
  *   net_threads.c   where in the program a request was sent or received
  *   net_dns.c       queries as slices, and which of them has led to a connection
@@ -27,6 +30,7 @@
 #include "net_events.h"
 #include "net_lanes.h"
 #include "tls_wire.h"
+#include "tls_wishes.h"
 #include "trace_writer.h"
 
 #define NET_MAX_CONNS	16384
@@ -77,7 +81,8 @@ struct net_layer {
 	struct net_conn *conn;
 	struct net_stream *stream; /* NULL: it is what is on the wire */
 	enum net_layer_kind kind;
-	uint8_t client_sends; /* whose requests: ours, or the peer's */
+	bool client_sends;    /* whose requests: ours, or the peer's */
+	bool is_reversed;     /* it is the other way round: directions stay as they were given */
 	uint32_t n_exchanges; /* handed over so far */
 	union {
 		void *any;
@@ -127,6 +132,7 @@ struct net_point {
 /* The query that has led to a connection. */
 struct net_led {
 	uint64_t begin_ns, end_ns;
+	uint32_t tgid; /* who has asked */
 	char name[];
 };
 
@@ -137,6 +143,7 @@ struct net_conn {
 	struct net_conn *older, *newer; /* by their last record; of closed ones, by their end */
 	struct net_sock sock;
 	uint32_t tgid, tid; /* whose it is; 0: not known */
+	uint64_t owned_ns;  /* the first record that says so: its process lives by then */
 	uint64_t cgroup_id;
 	uint32_t flags;
 	uint32_t error; /* errno */
@@ -146,7 +153,9 @@ struct net_conn {
 	uint64_t base_sent, base_received; /* of them before the recording */
 	uint32_t retransmits, base_retransmits;
 	uint32_t rtt_us, cwnd;
-	uint32_t n_events; /* of the ledger, that go with what is written next */
+	uint32_t shown_rtt_us, shown_cwnd; /* as the counters have them */
+	uint64_t counters[2];		   /* uuids */
+	uint32_t n_events;		   /* of the ledger, that go with what is written next */
 	uint32_t n_points;
 	struct net_point *points;
 	struct net_mark *marks;
@@ -191,7 +200,12 @@ struct net_encoder {
 	struct net_conn *first_closed, *last_closed; /* wait for late records */
 	size_t parser_bytes;
 	uint64_t last_ns, expired_ns;
+	struct tls_wishes wishes; /* of this session alone: slot 0 */
+	struct hash *asked_maps;  /* by version: do they have a file that is asked for? */
+	struct hash *asked_pids;  /* when those began that were found to be asked for */
 	struct net_dns_memory *dns;
+	struct hash *dns_clients; /* sockets that ask, by their port */
+	struct hash *dns_flows;	  /* of queries that one end has told of: see dns_end */
 	struct stack_encoder *stacks;
 	struct net_mark *marks; /* all there are */
 	size_t n_marks;
@@ -216,6 +230,7 @@ void net_arg_string(struct net_slice *s, const char *name, const char *v); /* no
 #define NET_MAX_PHASES 8
 struct net_phases {
 	uint64_t cursor_ns;
+	uint64_t limit_ns; /* none is after it; 0: there is none */
 	size_t n;
 	struct trace_inner list[NET_MAX_PHASES];
 };
@@ -262,6 +277,16 @@ struct net_record {
 };
 void net_layer_take(struct net_layer *l, const struct net_record *rec);
 void net_layer_io(struct net_conn *c, const struct net_io_event *ev);
+
+/* ---- net_parsers.c ---- */
+
+/* `late`: the connection's beginning was not seen. Without memory, or room for it, there is none.
+ */
+void net_parser_new(struct net_layer *l, enum net_layer_kind kind, bool late);
+void net_parser_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
+void net_parser_free(struct net_encoder *enc, struct net_layer *l);
+/* Its memory may have changed. */
+void net_parser_count(struct net_encoder *enc, struct net_layer *l);
 /* What is open is handed over; then the parsers are gone. */
 void net_layer_end(struct net_layer *l, uint64_t time_ns, uint32_t flag);
 void net_layer_free(struct net_encoder *enc, struct net_layer *l);
@@ -280,6 +305,12 @@ void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t tim
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns);
 uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns);
 
+/* ---- net_asked.c ---- */
+
+int net_asked_new(struct net_encoder *enc);
+void net_asked_free(struct net_encoder *enc);
+bool net_is_asked_for(struct net_encoder *enc, uint32_t tgid);
+
 /* ---- net_streams.c ---- */
 
 void net_stream_plain(struct net_encoder *enc, const struct net_plain_event *ev);
@@ -292,12 +323,20 @@ void net_stream_free(struct net_encoder *enc, struct net_stream *s);
 #define NET_ORIGIN_LEN 256
 
 struct net_process *net_process(struct net_encoder *enc, uint32_t tgid);
+/*
+ * When what began at `begin_ns` begins on the track of `tgid`, which lives at `alive_ns`:
+ * sockets are handed on, also to processes that were not there yet.
+ */
+uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begin_ns,
+			   uint64_t alive_ns);
 /* What a connection is to be found under. `host`: better than what it knows itself, or NULL. */
 void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN]);
 /* The best name of the other end; NULL: its address. `*ret_from`: "dns", "sni", "host". */
 const char *net_conn_name(const struct net_conn *c, const char **ret_from);
 
 enum net_lane_kind { NET_LANE_REQUESTS, NET_LANE_CONNECTIONS };
+/* Of its own, beside its lanes; 0: no memory, or nobody's. */
+uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit);
 /* A track with room from begin to end. 0 with `*ret_error` 0: there is none, or nobody's process.
  */
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
@@ -309,7 +348,11 @@ void net_tracks_free(struct net_encoder *enc);
 /* ---- net_slices.c, net_requests.c ---- */
 
 int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished);
+/* Of a drop, or of a reset that was sent; NULL: the running kernel has no name for it. */
+const char *net_reason_name(enum net_tcp_kind kind, uint32_t reason);
 int net_request_write(struct net_layer *l, const struct exchange *e);
+/* What TCP thinks of the way, of a connection that lasts. */
+int net_sample_write(struct net_conn *c, uint64_t time_ns);
 
 /* ---- net_threads.c ---- */
 
@@ -339,6 +382,9 @@ int net_dns_new(struct net_encoder *enc);
 void net_dns_free(struct net_encoder *enc);
 int net_dns_write(struct net_conn *c, const struct dns_query *q);
 int net_lookup_write(struct net_encoder *enc, const struct net_lookup_event *ev);
+/* A socket that asks has sent something; its other end may be on this machine. */
+void net_dns_asks(struct net_conn *c);
+void net_dns_forget(struct net_conn *c);
 /* The query that has led here, if there is one: kept as `c->led`. */
 void net_dns_led(struct net_conn *c);
 

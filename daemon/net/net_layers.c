@@ -6,195 +6,7 @@
  * Which parser it is BPF has said, by the first bytes; whose bytes are requests, the
  * connection's role or else their looks. After a CONNECT or a 101 it is looked at anew.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "net_encode_impl.h"
-
-/* ---- what parsers hand over ---- */
-
-/* What is asked for in HTTP/1 and answered in HTTP/2. Without memory it is not shown there. */
-static void keep_upgraded(struct net_layer *l, const struct exchange *e)
-{
-	if (!l->upgraded)
-		l->upgraded = malloc(sizeof(*l->upgraded));
-	if (l->upgraded)
-		*l->upgraded = *e;
-}
-
-static void exchange_done(void *ctx, const struct exchange *e)
-{
-	struct net_layer *l = ctx;
-
-	if (e->status == 101 && strcmp(e->upgrade, "h2c") == 0)
-		keep_upgraded(l, e);
-	net_note_error(l->conn->enc, net_request_write(l, e));
-}
-
-/* A turn of what is shown in clear text would be there twice. */
-static void turn_done(void *ctx, const struct exchange *e)
-{
-	struct net_layer *l = ctx;
-
-	if (!l->conn->stream || !l->conn->stream->layer.parser.any)
-		exchange_done(ctx, e);
-}
-
-static void handshake_done(void *ctx, const struct tls_handshake *h)
-{
-	struct net_layer *l = ctx;
-	struct net_conn *c = l->conn;
-
-	if (!c->handshake)
-		c->handshake = malloc(sizeof(*c->handshake));
-	if (c->handshake)
-		*c->handshake = *h;
-	else
-		net_note_error(c->enc, -ENOMEM);
-}
-
-static void query_done(void *ctx, const struct dns_query *q)
-{
-	struct net_layer *l = ctx;
-
-	net_note_error(l->conn->enc, net_dns_write(l->conn, q));
-}
-
-/* ---- parsers ---- */
-
-static size_t parsers_bytes(const struct net_layer *l)
-{
-	size_t tunnel = l->tunnel ? http1_bytes(l->tunnel) : 0;
-
-	if (!l->parser.any)
-		return tunnel;
-	switch (l->kind) {
-	case LAYER_HTTP1:
-		return tunnel + http1_bytes(l->parser.http1);
-	case LAYER_HTTP2:
-		return tunnel + http2_bytes(l->parser.http2);
-	case LAYER_TLS:
-		return tunnel + tls_wire_bytes(l->parser.tls);
-	case LAYER_DNS:
-		return tunnel + dns_bytes(l->parser.dns);
-	default:
-		return tunnel;
-	}
-}
-
-static void count_bytes(struct net_encoder *enc, struct net_layer *l)
-{
-	size_t now = parsers_bytes(l);
-
-	enc->parser_bytes += now - l->bytes;
-	l->bytes = now;
-}
-
-static void free_parser(struct net_encoder *enc, struct net_layer *l)
-{
-	if (l->parser.any) {
-		switch (l->kind) {
-		case LAYER_HTTP1:
-			http1_free(l->parser.http1);
-			break;
-		case LAYER_HTTP2:
-			http2_free(l->parser.http2);
-			break;
-		case LAYER_TLS:
-			tls_wire_free(l->parser.tls);
-			break;
-		case LAYER_DNS:
-			dns_free(l->parser.dns);
-			break;
-		default:
-			break;
-		}
-	}
-	l->parser.any = NULL;
-	count_bytes(enc, l);
-}
-
-void net_layer_free(struct net_encoder *enc, struct net_layer *l)
-{
-	http1_free(l->tunnel);
-	l->tunnel = NULL;
-	free(l->upgraded);
-	l->upgraded = NULL;
-	free_parser(enc, l);
-	l->kind = LAYER_OVER;
-}
-
-static void end_parser(struct net_layer *l, uint64_t time_ns, uint32_t flag)
-{
-	if (!l->parser.any)
-		return;
-	switch (l->kind) {
-	case LAYER_HTTP1:
-		http1_end(l->parser.http1, time_ns, flag);
-		break;
-	case LAYER_HTTP2:
-		http2_end(l->parser.http2, time_ns, flag);
-		break;
-	case LAYER_TLS:
-		tls_wire_end(l->parser.tls, time_ns, flag);
-		break;
-	case LAYER_DNS:
-		dns_end(l->parser.dns, time_ns);
-		break;
-	default:
-		break;
-	}
-}
-
-void net_layer_end(struct net_layer *l, uint64_t time_ns, uint32_t flag)
-{
-	l->end_ns = time_ns;
-	end_parser(l, time_ns, flag);
-	if (l->tunnel)
-		http1_end(l->tunnel, time_ns, flag);
-	net_layer_free(l->conn->enc, l);
-}
-
-void net_layer_expire(struct net_layer *l, uint64_t now_ns)
-{
-	if (l->kind == LAYER_DNS && l->parser.dns)
-		dns_expire(l->parser.dns, now_ns);
-}
-
-static void new_parser(struct net_layer *l, enum net_layer_kind kind, bool late)
-{
-	struct net_encoder *enc = l->conn->enc;
-	const struct tls_wire_sinks sinks = { handshake_done, turn_done, l };
-	const struct net_privacy *p = &enc->privacy;
-
-	l->kind = kind;
-	if (enc->parser_bytes >= NET_MAX_PARSERS) {
-		enc->over[NET_BOUND_PARSERS]++;
-		l->kind = LAYER_OVER;
-		return;
-	}
-	switch (kind) {
-	case LAYER_HTTP1:
-		l->parser.http1 = http1_new(p, exchange_done, l);
-		break;
-	case LAYER_HTTP2:
-		l->parser.http2 = http2_new(p, late, exchange_done, l);
-		break;
-	case LAYER_TLS:
-		l->parser.tls = tls_wire_new(p, &sinks);
-		break;
-	case LAYER_DNS:
-		l->parser.dns = dns_new(p, query_done, l);
-		break;
-	default:
-		return;
-	}
-	if (!l->parser.any) {
-		net_note_error(enc, -ENOMEM);
-		l->kind = LAYER_OVER;
-	}
-}
 
 /* ---- whose bytes are requests? ---- */
 
@@ -276,8 +88,8 @@ static enum net_layer_kind guess(const struct net_piece *p)
 static void end_of_protocol(struct net_layer *l, uint64_t time_ns)
 {
 	/* What it could not understand it has told of. */
-	end_parser(l, time_ns, EXCHANGE_LOST);
-	free_parser(l->conn->enc, l);
+	net_parser_end(l, time_ns, EXCHANGE_LOST);
+	net_parser_free(l->conn->enc, l);
 	l->kind = LAYER_OVER;
 }
 
@@ -316,7 +128,7 @@ static void switch_protocol(struct net_layer *l, enum net_direction dir, const s
 	l->parser.any = NULL;
 	l->kind = LAYER_NONE;
 	if (next == HTTP1_UPGRADED_H2C) {
-		new_parser(l, LAYER_HTTP2, false);
+		net_parser_new(l, LAYER_HTTP2, false);
 		if (l->parser.any && l->upgraded)
 			http2_upgraded(l->parser.http2, l->upgraded);
 	}
@@ -354,7 +166,7 @@ static void take_behind_switch(struct net_layer *l, enum net_direction dir,
 	enum net_layer_kind kind = l->kind == LAYER_NONE ? guess(p) : LAYER_NONE;
 
 	if (kind != LAYER_NONE)
-		new_parser(l, kind, false);
+		net_parser_new(l, kind, false);
 	if (l->parser.any)
 		feed_parser(l, dir, p);
 }
@@ -414,7 +226,7 @@ static void prepare(struct net_layer *l, const struct net_record *rec)
 	}
 	l->client_sends =
 		client_sends(l->conn, kind_of(rec->protocol), rec->flags & NET_SENT, &first);
-	new_parser(l, kind_of(rec->protocol), late);
+	net_parser_new(l, kind_of(rec->protocol), late);
 }
 
 /* An orderly end of what is sent, or of what is received. */
@@ -424,6 +236,7 @@ static void take_fin(struct net_layer *l, const struct net_record *rec)
 	enum net_direction dir = sent == l->client_sends ? NET_REQUEST : NET_RESPONSE;
 	uint64_t time_ns = rec->hdr->time_ns;
 
+	l->end_ns = time_ns; /* of what can have no more behind it */
 	if (l->tunnel)
 		http1_fin(l->tunnel, dir, time_ns);
 	if (!l->parser.any)
@@ -449,7 +262,7 @@ void net_layer_take(struct net_layer *l, const struct net_record *rec)
 			prepare(l, rec);
 		take_record(l, rec);
 	}
-	count_bytes(l->conn->enc, l);
+	net_parser_count(l->conn->enc, l);
 }
 
 /* ---- DNS over UDP: one message, one record ---- */
@@ -479,15 +292,19 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 			c->sock.role =
 				sock->inet.local_port == 53 ? NET_ROLE_SERVER : NET_ROLE_CLIENT;
 		l->client_sends = c->sock.role == NET_ROLE_CLIENT;
-		new_parser(l, LAYER_DNS, false);
+		net_parser_new(l, LAYER_DNS, false);
 	}
-	/* Who is asked may be unknown in one direction: the id will do. */
-	if (!l->client_sends)
+	if (l->client_sends)
+		net_dns_asks(c);
+	else if (sent) /* whom this answer is for */
+		c->sock.inet.peer_port = sock->inet.peer_port;
+	/* Who is asked, or has asked, may be unknown: the id will do. */
+	if (!l->client_sends && sock->inet.peer_port)
 		peer = hash_bytes(sock->inet.peer, sizeof(sock->inet.peer), sock->inet.peer_port);
 	if (l->parser.any)
 		dns_datagram(l->parser.dns, sent == l->client_sends ? NET_REQUEST : NET_RESPONSE,
 			     &p, peer);
-	count_bytes(c->enc, l);
+	net_parser_count(c->enc, l);
 }
 
 void net_layer_io(struct net_conn *c, const struct net_io_event *ev)

@@ -55,6 +55,26 @@ static const char *failure(const struct request *q, char scratch[16])
 	return scratch;
 }
 
+static const char *proto_of(struct request *q)
+{
+	switch (q->e->protocol) {
+	case EXCHANGE_HTTP2:
+		return "HTTP/2";
+	case EXCHANGE_WEBSOCKET:
+		return "WebSocket";
+	case EXCHANGE_TUNNEL:
+		return "tunnel";
+	case EXCHANGE_TLS:
+		return q->conn->handshake ? tls_version_name(q->conn->handshake->version) : NULL;
+	default:
+		break;
+	}
+	if (!q->e->version[0])
+		return "HTTP/1.1";
+	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
+	return q->proto;
+}
+
 static void make_names(struct request *q)
 {
 	const struct exchange *e = q->e;
@@ -62,6 +82,14 @@ static void make_names(struct request *q)
 	const char *failed = failure(q, scratch), *space = failed ? " " : "";
 
 	failed = failed ? failed : "";
+	if (e->protocol == EXCHANGE_WEBSOCKET || e->protocol == EXCHANGE_TUNNEL) {
+		bool tunnel = e->protocol == EXCHANGE_TUNNEL;
+
+		snprintf(q->name, sizeof(q->name), "%s %s", proto_of(q),
+			 tunnel ? e->host : e->path);
+		snprintf(q->shorter, sizeof(q->shorter), "%.20s …", proto_of(q));
+		return;
+	}
 	if (e->protocol == EXCHANGE_TLS) {
 		snprintf(q->name, sizeof(q->name), "TLS exchange%s%s", space, failed);
 		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
@@ -106,22 +134,6 @@ static void make_url(struct request *q)
 }
 
 /* ---- arguments ---- */
-
-static const char *proto_of(struct request *q)
-{
-	switch (q->e->protocol) {
-	case EXCHANGE_HTTP2:
-		return "HTTP/2";
-	case EXCHANGE_TLS:
-		return q->conn->handshake ? tls_version_name(q->conn->handshake->version) : NULL;
-	default:
-		break;
-	}
-	if (!q->e->version[0])
-		return "HTTP/1.1";
-	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
-	return q->proto;
-}
 
 static const char *link_name(uint8_t link)
 {
@@ -207,26 +219,32 @@ static void add_args(struct request *q)
 
 /* ---- phases ---- */
 
+/* Times that were not seen, or are in no order, become those of their neighbours. */
+static uint64_t not_before(uint64_t time_ns, uint64_t earliest_ns)
+{
+	return time_ns > earliest_ns ? time_ns : earliest_ns;
+}
+
 /* What had to be done before the first request of a connection could be sent. */
 static void add_setup(struct request *q)
 {
 	const struct net_conn *c = q->conn;
 	const struct tls_handshake *h = c->handshake;
+	uint64_t own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
 
 	if (!q->is_client || q->layer->n_exchanges || c->flags & CONN_BEFORE)
 		return;
-	if (c->led && c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
+	/* What others have done for it may be older than its process. */
+	if (q->tgid != c->tgid)
+		return;
+	if (c->led && c->led->tgid == c->tgid &&
+	    c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
 		net_phase(&q->phases, "DNS", c->led->begin_ns, c->led->end_ns);
 	if (c->connect_ns && c->established_ns)
-		net_phase(&q->phases, "connect", c->connect_ns, c->established_ns);
+		net_phase(&q->phases, "connect", not_before(c->connect_ns, own_ns),
+			  c->established_ns);
 	if (h && h->begin_ns && h->end_ns)
-		net_phase(&q->phases, "TLS", h->begin_ns, h->end_ns);
-}
-
-/* Times that were not seen, or are in no order, become those of their neighbours. */
-static uint64_t not_before(uint64_t time_ns, uint64_t earliest_ns)
-{
-	return time_ns > earliest_ns ? time_ns : earliest_ns;
+		net_phase(&q->phases, "TLS", not_before(h->begin_ns, own_ns), h->end_ns);
 }
 
 static void add_phases(struct request *q)
@@ -335,6 +353,9 @@ static int write_threads(const struct request *q)
 	p.tgid = e->response_tgid;
 	p.tid = e->response_tid;
 	p.sent = !q->is_client;
+	/* What is encrypted looks like an answer also when it was said before the request came. */
+	if (e->protocol == EXCHANGE_TLS)
+		p.flow_id = 0;
 	return r == 0 && p.tid && p.time_ns ? net_thread_write(q->conn, &p, slack_ns) : r;
 }
 
@@ -383,7 +404,7 @@ int net_request_write(struct net_layer *l, const struct exchange *e)
 	char host[EXCHANGE_HOST_LEN] = "";
 	int r;
 
-	q.is_client = l->client_sends;
+	q.is_client = l->client_sends != l->is_reversed;
 	q.tgid = e->request_tid ? e->request_tgid : e->response_tgid;
 	q.tid = e->request_tid ? e->request_tid : e->response_tid;
 	if (!q.tgid)

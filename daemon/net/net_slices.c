@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "cgroup.h"
+#include "clock.h"
 #include "collect/syscalls_names.h"
 #include "net_encode_impl.h"
+
+/* A connection that is over sooner has no counters of its own. */
+#define SHOWN_FROM_NS NS_PER_SEC
 
 /* ---- arguments ---- */
 
@@ -44,6 +48,8 @@ void net_phase(struct net_phases *p, const char *name, uint64_t begin_ns, uint64
 {
 	if (begin_ns < p->cursor_ns)
 		begin_ns = p->cursor_ns;
+	if (p->limit_ns && end_ns > p->limit_ns)
+		end_ns = p->limit_ns;
 	if (begin_ns >= end_ns || p->n == NET_MAX_PHASES)
 		return;
 	p->list[p->n++] =
@@ -154,12 +160,25 @@ static void add_phases(const struct net_conn *c, struct net_phases *p, uint64_t 
 	if (c->connect_ns)
 		net_phase(p, "connect", c->connect_ns, open_ns ? open_ns : end_ns);
 	if (h && h->begin_ns)
-		net_phase(p, "TLS", h->begin_ns, h->end_ns ? h->end_ns : end_ns);
+		net_phase(p, "TLS", h->begin_ns,
+			  h->end_ns	 ? h->end_ns
+			  : h->failed_ns ? h->failed_ns
+					 : end_ns);
 	if (open_ns || c->flags & CONN_BEFORE)
 		net_phase(p, "established", open_ns ? open_ns : c->begin_ns,
 			  c->closing_ns ? c->closing_ns : end_ns);
 	if (c->closing_ns)
 		net_phase(p, "closing", c->closing_ns, end_ns);
+}
+
+static void add_reason(struct net_slice *s, const struct net_point *p)
+{
+	const char *name = p->reason ? net_reason_name(p->kind, p->reason) : NULL;
+
+	if (name)
+		net_arg_string(s, "reason", name);
+	else if (p->reason)
+		net_arg_uint(s, "reason", p->reason);
 }
 
 static int write_points(struct net_conn *c, uint64_t track, uint64_t begin_ns, uint64_t end_ns)
@@ -190,8 +209,7 @@ static int write_points(struct net_conn *c, uint64_t track, uint64_t begin_ns, u
 		net_arg_uint(&s, "connection", c->sock.cookie);
 		if (p->n > 1)
 			net_arg_uint(&s, "segments", p->n);
-		if (p->reason)
-			net_arg_uint(&s, "reason", p->reason);
+		add_reason(&s, p);
 		r = trace_instant(c->enc->env.writer, &s.event, 0);
 	}
 	return r;
@@ -218,14 +236,20 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 		.event = {
 			.name = name,
 			.category = net_sock_kind(&c->sock),
-			.time_ns = c->begin_ns,
+			.correlation_id = c->sock.cookie,
 		},
 	};
 	struct texts texts;
 	int r;
 
+	c->begin_ns = net_begin_in_life(enc, c->tgid, c->begin_ns, c->owned_ns);
+	s.event.time_ns = c->begin_ns;
 	if (end_ns <= c->begin_ns)
 		end_ns = c->begin_ns + 1;
+	/* Of one that was there before nobody has said: servers' ports are the lower ones. */
+	if (net_is_inet(&c->sock) && c->sock.role == NET_ROLE_UNKNOWN)
+		c->sock.role = c->sock.inet.local_port >= c->sock.inet.peer_port ? NET_ROLE_CLIENT
+										 : NET_ROLE_SERVER;
 	net_origin_name(c, NULL, origin);
 	trace_writer_time(enc->env.writer, c->begin_ns);
 	s.event.track =
@@ -239,11 +263,42 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 		name_failed(c, name, sizeof(name));
 	describe(c, &s, &texts, unfinished);
 	phases.cursor_ns = c->begin_ns;
+	phases.limit_ns = end_ns; /* what was said may be read later */
 	add_phases(c, &phases, end_ns);
 	r = write_points(c, s.event.track, c->begin_ns, end_ns);
 	if (r < 0)
 		return r;
 	r = net_slice_write(enc, &s, &phases, "tcp.phase", end_ns, c->n_events);
 	c->n_events = 0;
+	return r;
+}
+
+/* ---- counters of one connection ---- */
+
+static int write_counter(struct net_conn *c, unsigned i, uint64_t time_ns, uint64_t value)
+{
+	static const struct {
+		const char *name, *unit;
+	} texts[2] = { { "rtt", "us" }, { "cwnd", "segments" } };
+
+	if (!c->counters[i])
+		c->counters[i] = net_counter_track(c, texts[i].name, texts[i].unit);
+	if (!c->counters[i])
+		return -ENOMEM;
+	return trace_counter(c->enc->env.writer, c->counters[i], time_ns, (int64_t)value);
+}
+
+int net_sample_write(struct net_conn *c, uint64_t time_ns)
+{
+	int r = 0;
+
+	if (c->tgid == 0 || time_ns < c->begin_ns + SHOWN_FROM_NS)
+		return 0;
+	if (c->rtt_us != c->shown_rtt_us)
+		r = write_counter(c, 0, time_ns, c->rtt_us);
+	if (r == 0 && c->cwnd != c->shown_cwnd)
+		r = write_counter(c, 1, time_ns, c->cwnd);
+	c->shown_rtt_us = c->rtt_us;
+	c->shown_cwnd = c->cwnd;
 	return r;
 }

@@ -100,6 +100,8 @@ static struct net_stream *stream_of(struct net_encoder *enc, const struct net_pl
 		c = net_ghost_new(enc, &ev->sock, &ev->hdr);
 	if (!c)
 		return NULL;
+	/* A new connection may have taken the place of the one that it was of. */
+	s = hash_get(enc->streams, &key, sizeof(key));
 	if (!ev->sock.cookie)
 		c->n_events++;
 	if (s && s->conn != c)

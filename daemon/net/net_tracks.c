@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net_tracks.c - processes, their "Connections", origins and lanes. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "net_encode_impl.h"
 #include "process/process_table.h"
 
 #define MAX_PROCESSES 32768
+/* A process is told of this long after the start that it carries, at the most. */
+#define BIRTH_NS (100 * NS_PER_MS)
 
 #define CONNECTIONS_HELP \
 	"What this process says over the network: per other end, or port that it serves."
@@ -49,6 +53,23 @@ struct net_process *net_process(struct net_encoder *enc, uint32_t tgid)
 	if (!p->track)
 		p->track = trace_process_track(enc->env.writer, tgid, p->start_ns);
 	return p->track ? p : NULL;
+}
+
+uint64_t net_begin_in_life(struct net_encoder *enc, uint32_t tgid, uint64_t begin_ns,
+			   uint64_t alive_ns)
+{
+	const struct process *p = process_table_get(enc->env.processes, tgid);
+	bool is_young = p && p->start_ns + BIRTH_NS > begin_ns;
+
+	return is_young && begin_ns < alive_ns ? alive_ns : begin_ns;
+}
+
+/* Who had its number is gone, and another has it. */
+static bool is_successor(struct net_encoder *enc, uint32_t tgid, uint64_t end_ns)
+{
+	const struct process *p = process_table_get(enc->env.processes, tgid);
+
+	return p && p->start_ns > end_ns;
 }
 
 static uint64_t connections_track(struct net_encoder *enc, struct net_process *p)
@@ -103,6 +124,10 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 	}
 	if (!host || !host[0])
 		host = net_conn_name(c, &from);
+	if (net_is_inet(s) && s->protocol == IPPROTO_UDP && !s->inet.peer_port) {
+		snprintf(ret, NET_ORIGIN_LEN, "udp :%u", s->inet.local_port);
+		return;
+	}
 	if (host && net_is_inet(s) && s->inet.peer_port)
 		snprintf(ret, NET_ORIGIN_LEN, "%s:%u", host, s->inet.peer_port);
 	else if (host)
@@ -143,17 +168,38 @@ static struct net_origin *origin_of(struct net_encoder *enc, struct net_process 
 	return o;
 }
 
+uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit)
+{
+	struct net_process *p = net_process(c->enc, c->tgid);
+	char origin[NET_ORIGIN_LEN];
+	struct trace_track track = {
+		.name = name,
+		.key = c->sock.cookie,
+		.is_counter = true,
+		.unit = unit,
+	};
+	struct net_origin *o;
+
+	net_origin_name(c, NULL, origin);
+	o = p ? origin_of(c->enc, p, origin) : NULL;
+	if (!o)
+		return 0;
+	track.parent = o->track;
+	return trace_track(c->enc->env.writer, &track);
+}
+
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error)
 {
-	struct net_process *p = net_process(enc, tgid);
+	bool is_gone = is_successor(enc, tgid, end_ns);
+	struct net_process *p = is_gone ? NULL : net_process(enc, tgid);
 	struct net_origin *o = p ? origin_of(enc, p, origin) : NULL;
 	bool requests = kind == NET_LANE_REQUESTS;
 	struct trace_track track = { .name = requests ? "requests" : "connections" };
 	struct net_lanes *lanes;
 	int lane;
 
-	*ret_error = tgid && !o ? -ENOMEM : 0;
+	*ret_error = tgid && !is_gone && !o ? -ENOMEM : 0;
 	if (!o)
 		return 0;
 	lanes = requests ? &o->requests : &o->connections;

@@ -71,6 +71,7 @@ void tls_handshake_over(struct tls_wire *t, uint64_t time_ns)
 	t->turns.server_may_begin =
 		t->handshake.version != 0 && !is_13(t) && t->handshake.alpn[0] == '\0';
 	t->turns.may_be_tickets = is_13(t);
+	t->turns.is_resumed = t->handshake.resumed;
 	close_stage(t, TLS_OVER);
 }
 
@@ -306,7 +307,7 @@ int tls_handshake_content(struct tls_wire *t, enum net_direction dir, const uint
 {
 	struct tls_direction *d = &t->dirs[dir];
 	struct tls_messages *m = &t->messages[dir];
-	bool is_first = d->begins.off == 0 && d->left + n == d->length;
+	bool is_first = d->from_start && d->begins.off == d->base && d->left + n == d->length;
 
 	if (d->type == TLS_ALERT) {
 		for (size_t i = 0; data && i < n && d->n_alert < 2; i++)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 /*
- * Tickets are hundreds of bytes, of OpenSSL's two at a time and equally long. Data of
- * such a length twice in a row is unlikely to be a response's beginning.
+ * Tickets are hundreds of bytes. OpenSSL's server sends two of equal length, which is
+ * unlikely to be a response's beginning; and one to whom it knows already, as others do.
+ * A single one behind a full handshake (Go, Java) cannot be told from a response.
  */
 #define MIN_TICKET 64
 #define MAX_TICKET 2048
@@ -59,14 +60,24 @@ static void request_begins(struct tls_turns *t, const struct tls_place *at)
 	t->request = *at;
 }
 
-/* Two equal ones before anything else: they were tickets, the response is still to come. */
-static bool are_tickets(struct tls_turns *t, uint32_t len)
+/*
+ * With the second record it is known what the first one was. If that was a ticket, the
+ * response is still to come; sets is_ticket if this is another one.
+ */
+static void look_for_tickets(struct tls_turns *t, uint32_t len)
 {
-	if (!t->may_be_tickets || t->n_over > 0)
-		return false;
-	if (++t->n_answers == 1)
+	bool is_second = ++t->n_answers == 2;
+
+	if (t->n_answers == 1)
 		t->first_len = len;
-	return t->n_answers == 2 && len == t->first_len && len >= MIN_TICKET && len <= MAX_TICKET;
+	if (!is_second || t->first_len < MIN_TICKET || t->first_len > MAX_TICKET)
+		return;
+	t->is_ticket = len == t->first_len;
+	if (!t->is_ticket && !t->is_resumed)
+		return;
+	t->has_response = false;
+	t->response = (struct tls_place){ 0 };
+	t->response_end_ns = t->response_bytes = 0;
 }
 
 static void response_begins(struct tls_turns *t, const struct tls_place *at, uint32_t len)
@@ -78,14 +89,9 @@ static void response_begins(struct tls_turns *t, const struct tls_place *at, uin
 			return;
 		t->is_open = true;
 	}
-	if (are_tickets(t, len)) {
-		t->is_ticket = true;
-		t->has_response = false;
-		t->response = (struct tls_place){ 0 };
-		t->response_end_ns = t->response_bytes = 0;
-		return;
-	}
-	if (t->has_response)
+	if (t->may_be_tickets && t->n_over == 0)
+		look_for_tickets(t, len);
+	if (t->has_response || t->is_ticket)
 		return;
 	t->has_response = true;
 	t->response = *at;

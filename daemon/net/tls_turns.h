@@ -16,6 +16,7 @@ struct tls_turns {
 	void *ctx;
 	bool server_may_begin; /* what it says first is no ticket */
 	bool may_be_tickets;   /* TLS 1.3: the server's first records may be */
+	bool is_resumed;
 
 	uint64_t n_over;
 	bool is_open, has_request, has_response;

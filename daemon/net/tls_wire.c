@@ -12,6 +12,7 @@
 /* RFC 5246, 6.2.3: 2^14, and 2048 for what encrypts it. */
 #define MAX_RECORD   ((1u << 14) + 2048)
 #define CLIENT_HELLO 1
+#define SERVER_HELLO 2
 
 struct tls_wire *tls_wire_new(const struct net_privacy *p, const struct tls_wire_sinks *sinks)
 {
@@ -60,13 +61,18 @@ static bool is_head(const uint8_t *p)
 	       len <= MAX_RECORD && (len > 0 || p[0] == TLS_DATA);
 }
 
-bool tls_wire_is_hello(const uint8_t *data, size_t n)
+static bool is_hello_of(enum net_direction dir, const uint8_t *data, size_t n)
 {
 	if (n < TLS_RECORD_HEAD || data[0] != TLS_HANDSHAKE || !is_head(data))
 		return false;
-	/* Type, three bytes of its length, the client's version. */
-	return (n <= 5 || data[5] == CLIENT_HELLO) && (n <= 6 || data[6] == 0) &&
-	       (n <= 9 || data[9] == 3);
+	/* Type, three bytes of its length, the version. */
+	return (n <= 5 || data[5] == (dir == NET_REQUEST ? CLIENT_HELLO : SERVER_HELLO)) &&
+	       (n <= 6 || data[6] == 0) && (n <= 9 || data[9] == 3);
+}
+
+bool tls_wire_is_hello(const uint8_t *data, size_t n)
+{
+	return is_hello_of(NET_REQUEST, data, n);
 }
 
 static bool is_first(const struct tls_direction *d, enum net_direction dir)
@@ -98,7 +104,7 @@ static void join_late(struct tls_wire *t)
 static void first_record(struct tls_wire *t, enum net_direction dir)
 {
 	const struct tls_direction *d = &t->dirs[dir];
-	bool is_late = d->begins.off > 0;
+	bool is_late = !d->from_start;
 
 	if (d->type == TLS_DATA || (is_late && d->type == TLS_ALERT)) {
 		join_late(t);
@@ -148,7 +154,7 @@ static int head_complete(struct walk *w, uint64_t off)
 	struct tls_wire *t = w->t;
 	struct tls_direction *d = &t->dirs[w->dir];
 
-	if (off == TLS_RECORD_HEAD && !is_first(d, w->dir))
+	if (d->from_start && off == d->base + TLS_RECORD_HEAD && !is_first(d, w->dir))
 		return tls_handshake_refuse(t, w->piece->time_ns);
 	if (is_head(d->head))
 		begin_record(t, w->dir, w->piece->time_ns);
@@ -188,9 +194,9 @@ static int take_body(struct walk *w, const uint8_t *data, size_t n)
 }
 
 /* Where a connection begins a ClientHello is, unseen. */
-static void first_blind(struct tls_wire *t, enum net_direction dir, uint64_t off, uint64_t time_ns)
+static void first_blind(struct tls_wire *t, enum net_direction dir, uint64_t time_ns)
 {
-	if (dir != NET_REQUEST || off > 0) {
+	if (dir != NET_REQUEST || !t->dirs[dir].from_start) {
 		join_late(t);
 		return;
 	}
@@ -228,7 +234,7 @@ static void take_blind(struct walk *w, uint64_t off, uint64_t n)
 	const struct net_piece *p = w->piece;
 
 	if (t->stage == TLS_BEFORE)
-		first_blind(t, w->dir, off, p->time_ns);
+		first_blind(t, w->dir, p->time_ns);
 	if (p->len == TLS_RECORD_HEAD && n == p->len && !d->lone_head) {
 		d->lone_head = true;
 		d->begins = (struct tls_place){ off, p->time_ns, p->tgid, p->tid };
@@ -251,17 +257,16 @@ static int walk(struct walk *w, uint64_t off, const uint8_t *data, uint64_t n)
 		size_t k;
 		int r;
 
-		if (d->in_step && d->left == 0 && !data)
-			out_of_step(w->t, d);
-		if (!d->in_step) {
-			take_blind(w, off, n);
-			return 0;
-		}
-		if (d->left > 0) {
+		if (d->in_step && d->left > 0) {
 			k = (size_t)MIN(n, d->left);
 			r = take_body(w, data, k);
-		} else {
+		} else if (d->in_step && data) {
 			r = take_head(w, off, data, (size_t)n, &k);
+		} else {
+			if (d->in_step)
+				out_of_step(w->t, d);
+			take_blind(w, off, n);
+			return 0;
 		}
 		if (r < 0)
 			return r;
@@ -303,6 +308,22 @@ static void find_step(struct tls_direction *d, const uint8_t *data, size_t n)
 	d->n_head = 0;
 }
 
+/* TLS may begin later than its connection, as behind CONNECT: with a hello of both. */
+static void begin_direction(struct tls_wire *t, enum net_direction dir,
+			    const struct net_piece *piece)
+{
+	struct tls_direction *d = &t->dirs[dir];
+	const struct tls_direction *client = &t->dirs[NET_REQUEST];
+
+	d->has_begun = true;
+	d->base = d->next = piece->off;
+	d->from_start = piece->off == 0;
+	if (!d->from_start && is_hello_of(dir, piece->data, piece->n_data))
+		d->from_start = dir == NET_REQUEST || (client->from_start && client->base > 0);
+	d->in_step = d->from_start;
+	t->handshake.lost |= !d->from_start && t->stage == TLS_SHAKES;
+}
+
 int tls_wire_piece(struct tls_wire *t, enum net_direction dir, const struct net_piece *piece)
 {
 	struct tls_direction *d = &t->dirs[dir];
@@ -311,12 +332,8 @@ int tls_wire_piece(struct tls_wire *t, enum net_direction dir, const struct net_
 	size_t n_data = piece->n_data, seen;
 	int r = 0;
 
-	if (!d->has_begun) {
-		d->has_begun = true;
-		d->next = off;
-		d->in_step = off == 0;
-		t->handshake.lost |= off > 0 && t->stage == TLS_SHAKES;
-	}
+	if (!d->has_begun)
+		begin_direction(t, dir, piece);
 	if (off > d->next)
 		r = pass_gap(&w, off - d->next);
 	if (r < 0 || end <= d->next)

@@ -30,8 +30,10 @@ enum tls_stage {
 
 struct tls_direction {
 	uint64_t next; /* offset of the byte that is to come */
+	uint64_t base; /* of its first byte, of a `from_start` one */
 	bool has_begun;
-	bool in_step; /* where records begin is known */
+	bool from_start; /* nothing came before what we have seen */
+	bool in_step;	 /* where records begin is known */
 	bool has_ended;
 
 	/* The record under way. */

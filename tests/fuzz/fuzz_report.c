@@ -17,6 +17,7 @@
 #include "trace_index.h"
 
 #define MAX_MODES 16
+#define SLICE	  "*e*"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -66,6 +67,20 @@ static void examine(const struct trace_index *ix)
 		must(trace_index_thread(ix, i)->process < trace_index_n_processes(ix));
 }
 
+static void examine_slices(const struct trace_index *ix)
+{
+	const struct trace_slice *s;
+	size_t n;
+
+	s = trace_index_slices(ix, &n);
+	for (size_t i = 0; i < n; i++) {
+		must(s[i].begin_ns <= s[i].end_ns);
+		must(trace_index_n_called(ix, s[i].name) > 0);
+		must((s[i].thread == TRACE_NONE) == (s[i].owner == TRACE_SLICE_OF_NOBODY));
+		must(s[i].thread == TRACE_NONE || s[i].thread < trace_index_n_threads(ix));
+	}
+}
+
 /* What `tracectl symbolize` would ask about. */
 static void examine_modules(const struct trace_index *ix)
 {
@@ -87,22 +102,23 @@ static void examine_modules(const struct trace_index *ix)
 /* Prints into memory, and looks at it. */
 static void report(const struct report_options *o, const struct trace_index *ix)
 {
-	FILE *saved = stdout;
+	FILE *saved_out = stdout, *saved_err = stderr;
 	char *text = NULL;
 	size_t len;
 
-	stdout = open_memstream(&text, &len);
+	stdout = stderr = open_memstream(&text, &len);
 	must(stdout != NULL);
 	report_on(o, ix);
 	fclose(stdout);
-	stdout = saved;
+	stdout = saved_out;
+	stderr = saved_err;
 	must(strlen(text) == len && text_is_utf8(text, len));
 	for (size_t i = 0; i < len; i++)
 		must(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
 	free(text);
 }
 
-/* The last byte chooses among the options, so that all are met. */
+/* The last bytes choose among the options, so that all are met. */
 static void report_all(const struct trace_index *ix, const uint8_t *data, size_t size)
 {
 	uint8_t pick = size > 8 ? data[size - 1] : 0;
@@ -116,6 +132,9 @@ static void report_all(const struct trace_index *ix, const uint8_t *data, size_t
 		.max_depth = pick & 128 ? 3 : SIZE_MAX,
 		.max_rows = 20,
 		.width = pick & 64 ? 80 : 0,
+		.slice = size > 8 && data[size - 2] & 1 ? SLICE : NULL,
+		.has_from = pick & 2,
+		.from_ns = 100000000,
 	};
 
 	for (int i = 0; i < MAX_MODES && report_modes[i].run; i++) {
@@ -134,11 +153,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct trace_file *f = NULL;
 	size_t n;
 
-	if (trace_file_open_memory(data, size, &f) == 0 && trace_index_new(&ix) == 0) {
+	if (trace_file_open_memory(data, size, &f) == 0 && trace_index_new(&ix) == 0 &&
+	    trace_index_want_slices(ix, SLICE) == 0) {
 		trace_file_limit_block(f, 256 << 10);
 		trace_index_limit(ix, 64 << 20);
 		if (trace_index_read(ix, f) == 0) {
 			examine(ix);
+			examine_slices(ix);
 			examine_modules(ix);
 			trace_index_samples(ix, &n);
 			if (n > 0)

@@ -85,3 +85,63 @@ check "a source that is not there has status 1, and what there is is said" \
 tail -n +2 "$T/text" >"$T/rest"
 check "standard input is a file like any other" sh -c \
 	"'$O/tracectl' report - <'$trace' | tail -n +2 | cmp - '$T/rest'"
+
+echo "# the samples in slices of a name"
+cat >"$T/burn.py" <<'PY'
+import os, socket, time
+SIZE = 4 << 20
+a, b = socket.socketpair()
+a.setsockopt(socket.SOL_SOCKET, 32, 4 * SIZE)  # SO_SNDBUFFORCE
+data, into = bytes(SIZE), bytearray(SIZE)
+inside = calls = 0
+
+def compute(ns):
+    end = time.thread_time_ns() + ns
+    while time.thread_time_ns() < end:
+        for _ in range(1000):
+            pass
+
+while time.process_time_ns() < 2000000000:
+    for _ in range(10):
+        begin = time.thread_time_ns()
+        n = a.send(data)
+        spent = time.thread_time_ns() - begin
+        inside += spent
+        calls += 1
+        while n > 0:
+            n -= b.recv_into(into, n)
+        compute(2 * spent)
+print(os.getpid(), calls, 100 * inside / time.process_time_ns())
+PY
+trace=$T/slices.perfetto-trace
+tracectl record -q -f -s syscalls,cpu -o "$trace" -- python3 "$T/burn.py" >"$T/said"
+status=$?
+check "a program that computes in calls and between them is recorded (status $status)" \
+	[ $status = 0 -o $status = 3 ]
+cat >"$T/share.py" <<'PY'
+import json, sys
+_, calls, percent = open(sys.argv[1]).read().split()
+inside, whole = (json.load(open(name)) for name in sys.argv[2:])
+s = inside["slices"]
+share = 100 * inside["weight"] / whole["weight"]
+print("said", calls, percent, "seen", s, share)
+ok = s["count"] == s["of_threads"] == int(calls)
+ok = ok and abs(share - float(percent)) < 8
+ok = ok and inside["weight"] < 1.2 * s["total_ns"] and s["p50_ns"] <= s["p99_ns"] <= s["longest_ns"]
+# It computes elsewhere.
+names = [{f["function"] for f in r["functions"] if f["total_samples"]} for r in (inside, whole)]
+ok = ok and "compute" in names[1] and "compute" not in names[0]
+sys.exit(not ok)
+PY
+pid=$(cut -d ' ' -f 1 "$T/said")
+report --json --pid "$pid" >"$T/whole.json"
+report --json --pid "$pid" --slice sendto >"$T/inside.json"
+check "as much of its CPU time as it says is in its calls ($(cut -d ' ' -f 2- "$T/said"))" \
+	python3 "$T/share.py" "$T/said" "$T/inside.json" "$T/whole.json"
+report --slice 'send*' --pid "$pid" >"$T/text"
+check "their number and durations are above the call tree" \
+	grep -q "^In slices 'send\*': [0-9,]* on threads; " "$T/text"
+near=$(report --slice sendtoo 2>&1)
+status=$?
+check "a name that is not there has status 1, and the nearest is said" \
+	[ $status = 1 -a "${near%sendto (*}" != "$near" ]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # HTTP requests in a trace against what clients have asked for and nginx has logged.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl
@@ -11,22 +12,21 @@ lab_net ""
 resolve_by 10.77.0.1
 lab_nginx
 url=http://10.77.0.1:8080
+h2c=http://10.77.0.1:8081
 
-start_tracerd
-
-seen() {
-	python3 "$here/net_http.py" "$@"
+seen() { # COMMAND NAME ARGS... of its trace
+	python3 "$here/net_http.py" "$1" "$T/$2.trace" "${@:3}"
 }
 
-logged() { # TRACE PORT...
-	seen log "$T/$1.trace" "$T/access.log" "$(nginx_workers)" "${@:2}"
+logged() { # PORT
+	seen log all "$T/access.log" "$(nginx_workers)" "$1"
 }
 
-pairs() { # TRACE PORT...
-	seen pairs "$T/$1.trace" "$(nginx_workers)" "${@:2}"
+pairs() { # PORT
+	seen pairs all "$(nginx_workers)" "$1"
 }
 
-# ---- HTTP/1, what there is of it ----
+# ---- what there is of HTTP/1 ----
 
 kinds() {
 	local page
@@ -45,15 +45,6 @@ kinds() {
 	pipeliner=$LAST
 }
 
-record kinds kinds
-check "requests of all kinds are as in the server's log, to the byte" logged kinds 8080
-check "both sides agree, with a flow between them" pairs kinds 8080
-check "several on one connection" seen names "$T/kinds.trace" "$several" \
-	"GET /s.txt" "GET /big.bin" "GET /s.txt"
-check "three in one send()" seen names "$T/kinds.trace" "$pipeliner" \
-	"GET /s.txt" "GET /204" "GET /a/b/page.html"
-check "the trace keeps the rules" tracectl check "$T/kinds.trace"
-
 # ---- many ----
 
 load() {
@@ -65,34 +56,20 @@ load() {
 	big=$LAST
 }
 
-record load load
-check "as many as the server's log has" logged load 8080
-check "both sides of all, with flows" pairs load 8080
-check "a connection for each" seen count "$T/load.trace" "$closing" "GET /s.txt" 300
-check "kept connections" seen count "$T/load.trace" "$keeping" "GET /s.txt" 1500
-check "bodies by sendfile()" seen count "$T/load.trace" "$big" "GET /big.bin" 50
-check "the trace keeps the rules" tracectl check "$T/load.trace"
-
 # ---- HTTP/2 ----
 
 streams() {
-	ask h2load -n 1200 -c 4 -m 10 http://10.77.0.1:8081/s.txt
+	ask h2load -n 1200 -c 4 -m 10 $h2c/s.txt
 	small=$LAST
-	ask h2load -n 60 -c 2 -m 4 http://10.77.0.1:8081/big.bin
-	ask nghttp -n http://10.77.0.1:8081/s.txt http://10.77.0.1:8081/a/b/page.html http://10.77.0.1:8081/nothing
+	ask h2load -n 60 -c 2 -m 4 $h2c/big.bin
+	ask nghttp -n $h2c/s.txt $h2c/a/b/page.html $h2c/nothing
 }
-
-record streams streams
-check "HTTP/2: streams are as in the server's log" logged streams 8081
-check "HTTP/2: both sides agree" pairs streams 8081
-check "HTTP/2: ten at a time" seen count "$T/streams.trace" "$small" "GET /s.txt" 1200
-check "the trace keeps the rules" tracectl check "$T/streams.trace"
 
 # ---- a proxy ----
 
 chain() {
-	at $S "$1" -q -n 200 -c 4 http://127.0.0.1:8091/s.txt >"$T/out" 2>&1
-	at $S "$1" -q -n 30 -c 4 http://127.0.0.1:8091/big.bin >"$T/out" 2>&1
+	at $S ab -q -n 200 -c 4 http://127.0.0.1:8091/s.txt >"$T/out" 2>&1
+	at $S ab -q -n 30 -c 4 http://127.0.0.1:8091/big.bin >"$T/out" 2>&1
 }
 
 lab_haproxy() {
@@ -114,37 +91,53 @@ lab_haproxy() {
 	wait_for 10 listens $S t 8091 || fail "haproxy starts"
 }
 
+HAPROXY=
 if command -v haproxy >/dev/null; then
 	lab_haproxy
-	record chain chain ab
-	check "a proxy: what it asks for lies within what it is asked for" \
-		seen chain "$T/chain.trace" "$HAPROXY" 230
-	check "and the last server's side is as in its log" logged chain 8080
-	check "four ends of each" pairs chain 8080
-	check "the trace keeps the rules" tracectl check "$T/chain.trace"
 else
 	echo "skip - a proxy: haproxy is not installed"
 fi
 
-# ---- joined late ----
-
-late() { # COMMAND... goes on from before the recording begins until it has ended
-	spawn_at $C "$@"
-	LATE=$!
-	sleep 0.5
-	begin late
-	sleep 0.5
-	end_recording || fail "recording what has begun before: exit status $?"
-	wait $LATE
+all() {
+	kinds
+	load
+	streams
+	[ -z "$HAPROXY" ] || chain
 }
 
-late "$prog/netclient" number 10.77.0.1 8080 4000
-check "HTTP/1: none is missing from the first that is seen" \
-	seen numbered "$T/late.trace" $LATE "$(nginx_workers)"
-check "the trace keeps the rules" tracectl check "$T/late.trace"
-late h2load -D 4 -c 2 -m 4 http://10.77.0.1:8081/s.txt >"$T/out"
+start_tracerd
+record all all
+check "HTTP/1 is as in the server's log, to the byte" logged 8080
+check "both sides agree, with a flow between them" pairs 8080
+check "several on one connection" seen names all "$several" "GET /s.txt" "GET /big.bin" "GET /s.txt"
+check "three in one send()" seen names all "$pipeliner" "GET /s.txt" "GET /204" "GET /a/b/page.html"
+check "a connection for each" seen count all "$closing" "GET /s.txt" 300
+check "kept connections" seen count all "$keeping" "GET /s.txt" 1500
+check "bodies by sendfile()" seen count all "$big" "GET /big.bin" 50
+check "HTTP/2: streams are as in the server's log" logged 8081
+check "HTTP/2: both sides agree, with a flow between them" pairs 8081
+check "HTTP/2: ten at a time" seen count all "$small" "GET /s.txt" 1200
+[ -z "$HAPROXY" ] || check "a proxy: what it asks for lies within what it is asked for" \
+	seen chain all "$HAPROXY" 230
+check "the trace keeps the rules" tracectl check "$T/all.trace"
+
+# ---- joined late ----
+
+: >"$T/access.log"
+spawn_at $C "$prog/netclient" number 10.77.0.1 8080 60000
+NUMBERS=$!
+spawn_at $C h2load -D 60 --rps 500 -c 2 -m 4 $h2c/s.txt >"$T/out"
+STREAMS=$!
+both() { # are there
+	grep -q 'GET /n/' "$T/access.log" && grep -q 'GET /s.txt' "$T/access.log"
+}
+wait_for 10 both || fail "what goes on for long begins"
+record late sleep 0.5
+kill $NUMBERS $STREAMS
+check "HTTP/1 joined late: none is missing from the first that is seen" \
+	seen numbered late $NUMBERS "$(nginx_workers)"
 check "HTTP/2 joined late is marked, and has no wrong names" \
-	seen late "$T/late.trace" "$(nginx_workers)" 8081 /s.txt
+	seen late late "$(nginx_workers)" 8081 /s.txt
 check "the trace keeps the rules" tracectl check "$T/late.trace"
 
 stop_tracerd

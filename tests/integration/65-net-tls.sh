@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # TLS as it is seen on the wire, of every library there is, against what nginx has logged.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl
@@ -11,8 +12,8 @@ lab_nginx
 lab_dns
 https=https://www.test.lan
 
-seen() {
-	python3 "$here/net_tls.py" "$@"
+seen() { # COMMAND ARGS...
+	python3 "$here/net_tls.py" "$1" "$T/all.trace" "${@:2}"
 }
 
 # ---- clients ----
@@ -126,32 +127,30 @@ failures() {
 	PLAIN=$LAST
 }
 
-openssl ciphers -stdname ALL >"$T/ciphers"
-start_tracerd
-record tls clients
-check "name, versions, cipher, ALPN of each library are as nginx says, at both ends" \
-	seen clients "$T/tls.trace" "$T/access.log" "$T/ciphers" "$T/clients" "$(nginx_workers)"
-check "what is encrypted is there as turns" seen turns "$T/tls.trace" "$T/clients"
-check "the trace keeps the rules" tracectl check "$T/tls.trace"
-
-record failures failures
-check "a certificate that a client does not take" \
-	seen alert "$T/failures.trace" "$UNKNOWN" 10.77.0.1:8444 unknown_ca
-check "a version that a server does not take" \
-	seen alert "$T/failures.trace" "$OLD" 10.77.0.1:8445 protocol_version
-check "a server that does not speak TLS" seen no_tls "$T/failures.trace" "$PLAIN"
-check "the trace keeps the rules" tracectl check "$T/failures.trace"
-
-# ---- many ----
-
 many() {
 	ask h2load -n 200 -c 50 -m 1 https://10.77.0.1:8443/s.txt
 	MANY=$LAST
 }
 
-record many many
-check "each of many handshakes" seen many "$T/many.trace" "$MANY" "$(nginx_workers)" 50
-check "the trace keeps the rules" tracectl check "$T/many.trace"
+all() {
+	clients
+	failures
+	many
+}
+
+openssl ciphers -stdname ALL >"$T/ciphers"
+start_tracerd
+record all all
+check "name, versions, cipher, ALPN of each library are as nginx says, at both ends" \
+	seen clients "$T/access.log" "$T/ciphers" "$T/clients" "$(nginx_workers)"
+check "what is encrypted is there as turns" seen turns "$T/clients"
+check "a certificate that a client does not take" \
+	seen alert "$UNKNOWN" 10.77.0.1:8444 unknown_ca
+check "a version that a server does not take" \
+	seen alert "$OLD" 10.77.0.1:8445 protocol_version
+check "a server that does not speak TLS" seen no_tls "$PLAIN"
+check "each of many handshakes" seen many "$MANY" "$(nginx_workers)" 50
+check "the trace keeps the rules" tracectl check "$T/all.trace"
 
 stop_tracerd
 check "the daemon stops cleanly" test $? = 0

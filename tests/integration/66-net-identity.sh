@@ -3,6 +3,7 @@
 #
 # Whose sockets are: shared, passed on, reused, the same addresses twice; and how
 # connections end.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl
@@ -15,8 +16,8 @@ netns() { # NAME: as the kernel numbers it
 	stat -L -c %i "/run/netns/$1"
 }
 
-seen() {
-	python3 "$here/net_identity.py" "$@"
+seen() { # COMMAND ARGS...
+	python3 "$here/net_identity.py" "$1" "$T/all.trace" "${@:2}"
 }
 
 # Closes what it has read a request from: reset by what it has not read.
@@ -36,7 +37,7 @@ spawn_at $S python3 "$T/resets.py"
 RESETS=$!
 wait_for 10 listens $S t 8300 || fail "a server that resets starts"
 
-# Answers /slow never, and keeps what is idle.
+# Keeps what is idle.
 cat >"$T/idle.py" <<'EOF2'
 import socket, sys
 s = socket.create_connection(("10.77.0.1", 8080))
@@ -45,8 +46,6 @@ s.recv(4096)
 print("ready", flush=True)
 open(sys.argv[1]).read()
 EOF2
-
-start_tracerd
 
 # ---- shared, passed on ----
 
@@ -58,12 +57,6 @@ shares() {
 	cat "$T/out" >>"$T/did"
 }
 
-record shares shares
-check "each request is of the thread that has sent it, on one connection" \
-	seen requests "$T/shares.trace" "$T/did"
-check "the bytes that a process has sent are its own" seen bytes "$T/shares.trace" "$T/did"
-check "the trace keeps the rules" tracectl check "$T/shares.trace"
-
 # ---- one descriptor, many connections ----
 
 reuses() {
@@ -71,35 +64,13 @@ reuses() {
 	cp "$T/out" "$T/reused"
 }
 
-record reuse reuses
-check "a descriptor's connections are told apart, none is longer than it was" \
-	seen connections "$T/reuse.trace" "$T/reused"
-check "the trace keeps the rules" tracectl check "$T/reuse.trace"
-
-# ---- the same addresses twice ----
+# ---- the same addresses twice, at the same time ----
 
 twins() {
 	at $C "$prog/netclient" twin 10.77.0.1 8080 5555 /s.txt >"$T/one" &
 	at otherc "$prog/netclient" twin 10.77.0.1 8080 5555 /a/b/page.html >"$T/two"
 	wait $!
 }
-
-record twins twins
-check "the same addresses in two namespaces are two connections" \
-	seen twins "$T/twins.trace" "$T/one" "$(netns s)" "$T/two" "$(netns others)"
-check "the trace keeps the rules" tracectl check "$T/twins.trace"
-
-# ---- there before, and still there afterwards ----
-
-mkfifo "$T/hold"
-exec 9<>"$T/hold"
-spawn_at $C python3 "$T/idle.py" "$T/hold" 9<&- >"$T/idle.out"
-IDLE=$!
-wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
-record idle sleep 0.3
-check "an idle connection is listed, from before the recording until after it" \
-	seen idle "$T/idle.trace" $IDLE "$(nginx_workers)"
-exec 9>&-
 
 # ---- resets ----
 
@@ -110,12 +81,37 @@ resets() {
 	VICTIM=$LAST
 }
 
-record resets resets
+all() {
+	shares
+	reuses
+	twins
+	resets
+}
+
+# ---- there before, and still there afterwards ----
+
+mkfifo "$T/hold"
+exec 9<>"$T/hold"
+spawn_at $C python3 "$T/idle.py" "$T/hold" 9<&- >"$T/idle.out"
+IDLE=$!
+wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
+
+start_tracerd
+record all all
+exec 9>&-
+check "each request is of the thread that has sent it, on one connection" seen requests "$T/did"
+check "the bytes that a process has sent are its own" seen bytes "$T/did"
+check "a descriptor's connections are told apart, none is longer than it was" \
+	seen connections "$T/reused"
+check "the same addresses in two namespaces are two connections" \
+	seen twins "$T/one" "$(netns s)" "$T/two" "$(netns others)"
+check "an idle connection is listed, from before the recording until after it" \
+	seen idle $IDLE "$(nginx_workers)"
 check "a client that resets its connection: sent here, received there" \
-	seen reset "$T/resets.trace" "$RESETTER" "$(nginx_workers)"
+	seen reset "$RESETTER" "$(nginx_workers)"
 check "a server that does: the request is there, and failed" \
-	seen reset_request "$T/resets.trace" "$VICTIM" $RESETS /never
-check "the trace keeps the rules" tracectl check "$T/resets.trace"
+	seen reset_request "$VICTIM" $RESETS /never
+check "the trace keeps the rules" tracectl check "$T/all.trace"
 
 stop_tracerd
 check "the daemon stops cleanly" test $? = 0

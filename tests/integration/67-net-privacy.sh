@@ -4,6 +4,7 @@
 # What must not be kept of requests is not: not in the trace, and not in the memory that
 # the daemon can write to while it records and afterwards. Only the ring, which the kernel
 # writes, holds what was copied until it is written over.
+# timeout: 300
 . "$(dirname "$0")/netlab.sh"
 
 need curl

@@ -17,7 +17,7 @@
 import collections
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -171,12 +171,12 @@ def check_reset_request(trace, pid, server, path):
         for r in mine:
             print(r)
             verdict.equal("status", r.get("status"), "")
-            verdict.equal("name", r.name, f"GET {path} reset")
+            verdict.equal("name", r.title(), f"GET {path} reset")
             verdict.check(r.get("error"), "no error")
             for c in trace.connections(connection=r.get("connection")):
                 verdict.equal(what, len(instants_of(trace, c, what)), 1)
 
 
 command, path, *rest = sys.argv[1:]
-globals()["check_" + command](Trace(path), *rest)
+globals()["check_" + command](load(path), *rest)
 verdict.end()

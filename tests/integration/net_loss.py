@@ -7,11 +7,11 @@
 """
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 command, path, workers, *rest = sys.argv[1:]
-trace = Trace(path)
+trace = load(path)
 pids = {int(p) for p in workers.split(",")}
 rows = [c for c in trace.connections(side="server") if c.pid in pids]
 verdict.check(rows, "no connection")

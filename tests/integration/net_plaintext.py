@@ -12,7 +12,7 @@
 import sys
 from collections import Counter
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -103,5 +103,5 @@ checks = {
     "only": check_only,
     "one": check_one,
 }
-checks[what](Trace(path), *args)
+checks[what](load(path), *args)
 verdict.end()

@@ -15,7 +15,7 @@ import os
 import re
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 from wire import packets
 
 verdict = Verdict()
@@ -40,7 +40,7 @@ def around(data, at):
 
 
 def check_there(path, *pages):
-    trace = Trace(path)
+    trace = load(path)
     for page in pages:
         for side in ("client", "server"):
             rows = [r for r in trace.requests(side=side) if r.path.split("?")[0] == page and r.whole()]
@@ -106,19 +106,19 @@ def look_through(mem, begin, size, secret, what):
 
 def check_keys(path, secret, page):
     absent(path, read_secret(secret))
-    rows = [r for r in Trace(path).requests() if r.path == page]
+    rows = [r for r in load(path).requests() if r.path == page]
     verdict.check(rows, f"no request for {page}")
 
 
 def check_hashed(path, secret, name, page):
     absent(path, read_secret(secret), name.encode(), page.encode())
-    rows = [r for r in Trace(path).requests() if r.get("method") == "POST" and r.whole()]
+    rows = [r for r in load(path).requests() if r.get("method") == "POST" and r.whole()]
     verdict.check(rows, "no request")
 
 
 def check_kept(path, secret):
     secret = read_secret(secret).decode()
-    rows = [r for r in Trace(path).requests() if f"?token=QUERY-{secret}&user=QUERY-{secret}" in r.get("url")]
+    rows = [r for r in load(path).requests() if f"?token=QUERY-{secret}&user=QUERY-{secret}" in r.get("url")]
     verdict.check(rows, "no request with its query")
     for value in contents(path):
         for found in re.finditer(rb"[A-Z]+-" + secret.encode(), value):

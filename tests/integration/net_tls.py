@@ -12,7 +12,7 @@
 """
 import sys
 
-from nettrace import Trace, Verdict
+from nettrace import Verdict, load
 
 verdict = Verdict()
 
@@ -129,5 +129,5 @@ def check_many(trace, pid, workers, n):
 
 
 command, path, *rest = sys.argv[1:]
-globals()["check_" + command](Trace(path), *rest)
+globals()["check_" + command](load(path), *rest)
 verdict.end()

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the source "net" has written into a trace, for the checkers net_*.py; read by
 tests/tools/slicedump ($SLICEDUMP)."""
+import gc
 import os
+import pickle
 import subprocess
 import sys
+
+gc.disable()  # all that is made here stays
 
 
 class Slice:
@@ -52,6 +56,12 @@ class Slice:
             url = url.split("://", 1)[1]
             return "/" + url.split("/", 1)[1] if "/" in url else "/"
         return url
+
+    def title(self):
+        """Its name; where names are too many, as it would have been."""
+        if self.name.startswith(self.get("method") + " …"):
+            return f"{self.get('method')} {self.path}" + self.name.split("…", 1)[1]
+        return self.name
 
     def whole(self):
         """A request with its answer, of which nothing is missing."""
@@ -149,6 +159,20 @@ class Trace:
         """The last value of a process's counter."""
         values = [v for v in self.values if v[1].pid == pid and v[1].name == name]
         return max(values, key=lambda v: v[0])[2] if values else None
+
+
+def load(path):
+    """A trace is asked many questions, each by a process of its own: it is read once."""
+    cache = f"{path}.{os.stat(path).st_mtime_ns}"
+    try:
+        with open(cache, "rb") as f:
+            return pickle.load(f)
+    except OSError:
+        trace = Trace(path)
+    with open(cache + ".new", "wb") as f:
+        pickle.dump(trace, f, pickle.HIGHEST_PROTOCOL)
+    os.rename(cache + ".new", cache)
+    return trace
 
 
 class Verdict:

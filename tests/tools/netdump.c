@@ -4,12 +4,14 @@
  *
  *	netdump [-x] [-l LEVEL] [-o FILE] SECONDS
  *
- * Starts the source by itself, without a daemon, for so long; -x shows payload, -o also
- * writes the records as fuzz_net_record takes them, each with its length before it. Prints
- * a line of the kernel's counters at the end. Exit status 1 when a record was not valid.
+ * Starts the source by itself, without a daemon, for so long or until SIGTERM; -x shows
+ * payload, -o also writes the records as fuzz_net_record takes them, each with its length
+ * before it. Prints a line of the kernel's counters at the end. Exit status 1 when a record
+ * was not valid.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 
 extern const struct collector net_collector;
 
+static volatile sig_atomic_t stopped;
 static bool show_payload;
 static FILE *raw;
 static unsigned long n_invalid, n_records;
@@ -139,6 +142,12 @@ static void print_counts(void *state)
 	       n_invalid);
 }
 
+static void on_signal(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
 static int run(double seconds, enum net_level level)
 {
 	struct collector_env env = { .ring_bytes = 16 << 20, .sink = on_record };
@@ -148,6 +157,7 @@ static int run(double seconds, enum net_level level)
 	void *state;
 	int r;
 
+	signal(SIGTERM, on_signal);
 	bpf_load_init();
 	r = net_collector.start(&env, why, &state);
 	if (r == 0)
@@ -159,7 +169,7 @@ static int run(double seconds, enum net_level level)
 	(void)net_collector.existing(state, boot_ns(), on_record, NULL);
 	fprintf(stderr, "netdump: started %s\n", why);
 	end_ns = boot_ns() + (uint64_t)(seconds * 1e9);
-	while (boot_ns() < end_ns) {
+	while (boot_ns() < end_ns && !stopped) {
 		while (net_collector.drain(state, boot_ns(), 10000) == 10000)
 			;
 		usleep(5000);

@@ -29,6 +29,9 @@ void net_records_open(void)
 	memset(&net, 0, sizeof(net));
 	written_open(&net.w);
 	net.config.net_level = NET_WATERFALL;
+	net.config.n_plaintext = 2;
+	snprintf(net.config.plaintext[0], TRACE_PLAINTEXT_LEN, "pid:%d", CLIENT_PID);
+	snprintf(net.config.plaintext[1], TRACE_PLAINTEXT_LEN, "comm:x*");
 	net.start_ns = boot_ns();
 	ck_assert_int_eq(process_table_new(NULL, &net.processes), 0);
 	trace_writer_source(net.w.writer, WRITTEN_SOURCE, net.start_ns);

@@ -102,6 +102,22 @@ START_TEST(a_flow_with_one_end)
 }
 END_TEST
 
+/* A wait for the GPU, say. */
+START_TEST(an_end_of_another_source_is_one)
+{
+	good_net_flow(&n, n.sent, 1);
+	good_net_flow(&n, t.begin_b, 1);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
+START_TEST(flows_of_other_sources_are_not_judged)
+{
+	good_net_flow(&n, t.begin_b, 1);
+	assert_found(&t, N_CHECK_KINDS);
+}
+END_TEST
+
 START_TEST(one_end_where_something_was_lost_is_fine)
 {
 	good_net_flow(&n, n.sent, 1);
@@ -293,6 +309,8 @@ int main(void)
 		a_gap_between_phases_is_fine,
 		a_request_without_phases_is_fine,
 		a_flow_with_one_end,
+		an_end_of_another_source_is_one,
+		flows_of_other_sources_are_not_judged,
 		one_end_where_something_was_lost_is_fine,
 		flows_of_others_are_not_looked_at,
 		a_request_that_is_served_before_it_is_made,

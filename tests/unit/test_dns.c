@@ -609,17 +609,22 @@ START_TEST(of_large_messages_the_beginning_is_enough)
 	ck_assert_uint_eq(n_told, 1);
 	ck_assert(told[0].answer.cut);
 	ck_assert_uint_eq(told[0].answer.n_addresses, DNS_MAX_ADDRESSES);
+	say(NET_REQUEST, &q, 1000, 2 * S_NS);
+	say(NET_RESPONSE, &b, 10000, 3 * S_NS); /* and no more are looked at */
+	ck_assert_uint_eq(n_told, 2);
+	ck_assert(told[1].answer.cut);
+	ck_assert_str_eq(told[1].answer.answers, told[0].answer.answers);
 	/* Of that 400 bytes are known, of what follows all. */
 	say(NET_REQUEST, &q, 1000, 3 * S_NS);
 	ck_assert_int_eq(piece_known(NET_RESPONSE, b.data, b.n, 400, 4 * S_NS), 0);
-	ck_assert_uint_eq(n_told, 2);
-	ck_assert(told[1].answer.cut && told[1].has_question);
+	ck_assert_uint_eq(n_told, 3);
+	ck_assert(told[2].answer.cut && told[2].has_question);
 	b.n = 0;
 	add_message(&b, answer_a);
 	say(NET_REQUEST, &q, 1000, 5 * S_NS);
 	say(NET_RESPONSE, &b, 1000, 6 * S_NS);
-	ck_assert_uint_eq(n_told, 3);
-	ck_assert(!told[2].answer.cut && told[2].has_question);
+	ck_assert_uint_eq(n_told, 4);
+	ck_assert(!told[3].answer.cut && told[3].has_question);
 }
 END_TEST
 

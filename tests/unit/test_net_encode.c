@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_load.h"
 #include "net/net_encode.h"
 #include "net_records.h"
+#include "process/process_table_update.h"
 
 #define GET	  "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK	  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -78,6 +80,52 @@ START_TEST(a_connection_is_a_slice_with_its_phases)
 	ck_assert_str_eq(net_arg_of(s, "netns"), "4026531840");
 	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
 	ck_assert_str_eq(net_arg_of(s, "before"), "");
+}
+END_TEST
+
+/* It receives bytes of TLS. */
+static void hear(struct net_sock sock, uint64_t time, uint64_t off, const void *bytes, uint32_t len)
+{
+	static struct net_io_event ev;
+	struct net_run run = { .len = len };
+
+	memset(&ev, 0, sizeof(ev));
+	ev.sock = sock;
+	ev.hdr.type = NET_IO;
+	ev.hdr.size = sizeof(ev);
+	ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.tgid = sock.role == NET_ROLE_SERVER ? SERVER_PID : CLIENT_PID;
+	ev.hdr.tid = ev.hdr.tgid + 1;
+	ev.off = off;
+	ev.len = len;
+	ev.protocol = NET_PROTOCOL_TLS;
+	ev.n_runs = 1;
+	memcpy(ev.data, &run, sizeof(run));
+	memcpy(ev.data + sizeof(run), bytes, len);
+	net_encode_record(&ev.hdr);
+}
+
+/* What had come by the time of the reset is read after it; others use the lane by then. */
+START_TEST(a_handshake_ends_no_later_than_its_connection)
+{
+	static const uint8_t hello[] = { 22, 3, 1, 0, 45, 1, 0, 0, 41, 3, 3, [46] = 2, 0x13, 1, 1 };
+	static const uint8_t alert[] = { 21, 3, 3, 0, 2, 2, 48 };
+	struct net_sock next = net_server();
+	const struct net_read_slice *s;
+
+	net_accept(net_server(), 1 * MS);
+	hear(net_server(), 2 * MS, 0, hello, sizeof(hello));
+	net_close(net_server(), 4 * MS);
+	next.cookie++;
+	next.inet.peer_port++;
+	net_accept(next, 6 * MS);
+	net_close(next, 10 * MS);
+	hear(net_server(), 8 * MS, sizeof(hello), alert, sizeof(alert));
+	net_finish(20 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_str_eq(net_arg_of(s, "tls_alert"), "unknown_ca");
+	ck_assert_uint_eq(s->end, 5 * MS);
+	ck_assert_str_eq(net_phases_of(s), "TLS 2000-5000");
 }
 END_TEST
 
@@ -235,6 +283,82 @@ START_TEST(a_connection_that_was_there_says_so)
 }
 END_TEST
 
+/* A process that has begun in the recording, as the kernel tells of it. */
+static void begin_process(uint32_t tgid, uint64_t time)
+{
+	struct task_info info = {
+		.tid = tgid,
+		.tgid = tgid,
+		.start_ns = net.start_ns + time,
+		.process_start_ns = net.start_ns + time,
+		.comm = "heir",
+	};
+
+	process_table_fork(net.processes, &info);
+}
+
+static void list_sock(struct net_sock sock, uint64_t time, uint32_t tgid)
+{
+	struct net_bytes_event ev = { .sock = sock, .state = TCP_ESTABLISHED };
+
+	ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.type = NET_SOCK;
+	ev.hdr.size = sizeof(ev);
+	ev.hdr.tgid = ev.hdr.tid = tgid;
+	net_encode_record(&ev.hdr);
+}
+
+/* It has the socket of the one that has forked it. */
+START_TEST(an_inherited_connection_begins_with_its_process)
+{
+	const struct net_read_slice *s;
+
+	list_sock(net_client(), 3 * MS, CLIENT_PID);
+	begin_process(CLIENT_PID, 1 * MS);
+	net_finish(20 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_str_eq(net_arg_of(s, "before"), "true");
+}
+END_TEST
+
+START_TEST(a_request_begins_within_its_process)
+{
+	const struct net_read_slice *s;
+
+	net_state(net_client(), 1 * MS, TCP_CLOSE, TCP_SYN_SENT);
+	net_state(net_client(), 2 * MS, TCP_SYN_SENT, TCP_ESTABLISHED);
+	begin_process(1500, 2 * MS);
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 3 * MS,
+				.sent = true,
+				.text = GET,
+				.tgid = 1500,
+				.tid = 1500 });
+	net_io((struct net_io){
+		.sock = net_client(), .time = 5 * MS, .text = OK, .tgid = 1500, .tid = 1500 });
+	net_finish(20 * MS);
+	s = net_slice_named("GET /index.html");
+	ck_assert_str_eq(s->track, "1500/Connections/example.org:80/requests");
+	ck_assert_str_eq(net_phases_of(s), "send 3000-3000, wait 3000-5000, receive 5000-5000");
+}
+END_TEST
+
+/* Listing takes its time; what it has met was not there when the recording began. */
+START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
+{
+	const struct net_read_slice *s;
+
+	list_sock(net_client(), 5 * MS, CLIENT_PID);
+	net_connect(net_client());
+	net_finish(20 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->begin, 1 * MS);
+	ck_assert_str_eq(net_arg_of(s, "before"), "");
+	ck_assert_str_eq(net_phases_of(s), "connect 1000-2000, established 2000-5000");
+}
+END_TEST
+
 START_TEST(an_idle_one_that_was_there_is_listed)
 {
 	struct net_bytes_event ev = { .sock = net_client(), .state = TCP_ESTABLISHED };
@@ -271,6 +395,29 @@ START_TEST(retransmits_are_instants_and_counted)
 }
 END_TEST
 
+/* As the running kernel calls them; it numbers them anew with each version. */
+START_TEST(drops_and_resets_say_why)
+{
+	static struct bpf_kernel_enum drops = { .type = "skb_drop_reason" };
+	struct net_tcp_event ev = net_tcp(net_client(), 4 * MS, NET_TCP_DROP);
+	const char *name = bpf_enumerator(&drops, 3);
+
+	net_connect(net_client());
+	ev.reason = 3;
+	net_encode_record(&ev.hdr);
+	ev.reason = 1u << 30;
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	if (name) {
+		ck_assert(strncmp(name, "SKB_DROP_REASON_", 16) == 0);
+		ck_assert_str_eq(net_arg_of(net_find_nth("drop", 0), "reason"), name + 16);
+	} else {
+		ck_assert_str_eq(net_arg_of(net_find_nth("drop", 0), "reason"), "3");
+	}
+	ck_assert_str_eq(net_arg_of(net_find_nth("drop", 1), "reason"), "1073741824");
+}
+END_TEST
+
 START_TEST(a_unix_socket_is_a_connection_without_payload)
 {
 	struct net_bytes_event ev = { .tx_bytes = 100, .rx_bytes = 200 };
@@ -295,6 +442,36 @@ START_TEST(a_unix_socket_is_a_connection_without_payload)
 	ck_assert_str_eq(net_arg_of(s, "bytes_sent"), "100");
 	ck_assert_str_eq(net_arg_of(s, "bytes_received"), "200");
 	ck_assert_str_eq(net_arg_of(s, "remote"), "/run/x.sock");
+}
+END_TEST
+
+/* What had not been told when the recording ended is told then. */
+START_TEST(the_last_bytes_of_a_unix_socket_are_counted)
+{
+	struct net_bytes_event ev = { .tx_bytes = 100, .rx_bytes = 200 };
+
+	ev.sock.cookie = COOKIE;
+	ev.sock.family = AF_UNIX;
+	ev.sock.protocol = SOCK_STREAM;
+	ev.sock.role = NET_ROLE_CLIENT;
+	ev.first_ns = net.start_ns;
+	ev.hdr.time_ns = net.start_ns + 1 * MS;
+	ev.hdr.type = NET_SOCK;
+	ev.hdr.tgid = CLIENT_PID;
+	net_encode_record(&ev.hdr);
+	ev.tx_bytes = 150;
+	ev.hdr.time_ns = net.start_ns + 20 * MS;
+	net_encode_record(&ev.hdr);
+	/* This one had moved nothing by the time it was listed. */
+	ev.sock.cookie++;
+	ev.first_ns = net.start_ns + 15 * MS;
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "bytes_sent"), "50");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "bytes_received"), "0");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 0), "before"), "true");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "bytes_sent"), "150");
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "before"), "");
 }
 END_TEST
 
@@ -335,6 +512,7 @@ int main(void)
 	tcase_add_test(tc, a_request_is_a_slice_under_its_origin);
 	tcase_add_test(tc, a_failed_request_says_so_in_its_name);
 	tcase_add_test(tc, a_connection_is_a_slice_with_its_phases);
+	tcase_add_test(tc, a_handshake_ends_no_later_than_its_connection);
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
@@ -342,9 +520,14 @@ int main(void)
 	tcase_add_test(tc, what_is_not_over_says_so);
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
 	tcase_add_test(tc, a_connection_that_was_there_says_so);
+	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
+	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
+	tcase_add_test(tc, drops_and_resets_say_why);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
+	tcase_add_test(tc, the_last_bytes_of_a_unix_socket_are_counted);
 	tcase_add_test(tc, bytes_of_a_process_are_counted);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);

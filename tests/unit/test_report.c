@@ -22,6 +22,7 @@
 #define GOLDEN "tests/golden/report/"
 #define TRACE  GOLDEN "trace.pftrace"
 #define GPU    GOLDEN "gpu.pftrace"
+#define SLICES GOLDEN "slices.pftrace"
 
 #define MAX_ARGS 12
 
@@ -110,12 +111,24 @@ static const struct {
 	{ "frames", "--frames" },
 	{ "frames-top", "--frames --top 1 --pid 100" },
 	{ "frames-json", "--json --frames --to 100ms" },
+	{ "slice", "--slice read" },
+	{ "slice-glob", "--slice r*d --by thread --min 50" },
+	{ "slice-library", "--slice cuLaunchKernel --callers launch" },
+	{ "slice-request", "--slice GET* --flame" },
+	{ "slice-frame", "--slice frame*" },
+	{ "slice-job", "--slice app --folded" },
+	{ "slice-time", "--slice read --from 150ms --to 650ms" },
+	{ "slice-pid", "--slice * --pid 200" },
+	{ "slice-comm", "--slice * --comm worker --no-kernel" },
+	{ "slice-json", "--slice read --json --tid 101" },
 };
 
 #define N_GOLDEN ((int)(sizeof(golden) / sizeof(golden[0])))
 
 static const char *trace_of(const char *args)
 {
+	if (strstr(args, "--slice"))
+		return SLICES;
 	return strstr(args, "--gpu") || strstr(args, "--frames") ? GPU : TRACE;
 }
 
@@ -222,6 +235,7 @@ START_TEST(help_lists_every_way_to_report)
 	assert_says(out, "--folded");
 	assert_says(out, "--completeness");
 	assert_says(out, "--json");
+	assert_says(out, "--slice");
 }
 END_TEST
 

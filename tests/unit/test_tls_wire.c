@@ -393,6 +393,29 @@ START_TEST(two_equal_tickets_are_no_response)
 }
 END_TEST
 
+START_TEST(one_ticket_is_no_response_of_a_resumed_session)
+{
+	for (int resumed = 0; resumed < 2; resumed++) {
+		play_lines(resumed ? conversation_tls13_resumed : conversation_tls13, LINES_13,
+			   1000);
+		say(NET_REQUEST, 11, 23, 100);
+		say(NET_RESPONSE, 12, 23, 250);
+		say(NET_RESPONSE, 13, 23, 300);
+		say(NET_RESPONSE, 14, 23, 300);
+		tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.n_turns, 1);
+		ck_assert_uint_eq(told.turns[0].response_ns, NS(resumed ? 13 : 12));
+		ck_assert_uint_eq(told.turns[0].response_bytes, 610 + (resumed ? 0 : 255));
+		/* If it is all there is, it is the response. */
+		play_lines(conversation_tls13_resumed, LINES_13, 1000);
+		say(NET_REQUEST, 11, 23, 100);
+		say(NET_RESPONSE, 12, 23, 250);
+		tls_wire_end(wire, NS(18), EXCHANGE_CLOSED);
+		ck_assert_uint_eq(told.turns[0].response_bytes, 255);
+	}
+}
+END_TEST
+
 START_TEST(a_turn_without_an_end_says_so)
 {
 	static const uint32_t flags[] = { EXCHANGE_CLOSED, EXCHANGE_INCOMPLETE };
@@ -596,6 +619,25 @@ START_TEST(a_handshake_goes_on_without_a_part_of_it)
 		verify_without(x, missing);
 		play_without(x->text, missing, true);
 		verify_without(x, missing);
+	}
+}
+END_TEST
+
+START_TEST(tls_may_begin_behind_something_else)
+{
+	struct talk t;
+
+	for (size_t chunk = 5; chunk < 1000; chunk += 83) {
+		start();
+		read_talk(conversation_tls13, &t);
+		offs[0] = 120; /* CONNECT, and that it is all right */
+		offs[1] = 40;
+		for (unsigned i = 0; i < t.n; i++)
+			play_line(&t.lines[i], i, chunk);
+		talk_done(&t);
+		tls_wire_end(wire, NS(MAX_LINES), EXCHANGE_CLOSED);
+		verify_handshake(&all[0]);
+		verify_turn(&all[0]);
 	}
 }
 END_TEST
@@ -890,6 +932,7 @@ static void add_made_up(Suite *s)
 	tcase_add_checked_fixture(t, NULL, tear_down);
 	tcase_add_test(t, turns_follow_each_other);
 	tcase_add_test(t, two_equal_tickets_are_no_response);
+	tcase_add_test(t, one_ticket_is_no_response_of_a_resumed_session);
 	tcase_add_test(t, a_turn_without_an_end_says_so);
 	tcase_add_test(t, a_server_may_speak_first);
 	tcase_add_test(t, heads_of_records_are_enough);
@@ -897,6 +940,7 @@ static void add_made_up(Suite *s)
 	tcase_add_test(t, heads_for_themselves_are_part_of_what_follows);
 	tcase_add_test(t, a_hole_within_a_record_is_passed_over);
 	tcase_add_test(t, behind_a_hole_the_next_piece_with_a_head_begins_a_record);
+	tcase_add_test(t, tls_may_begin_behind_something_else);
 	tcase_add_test(t, who_joins_late_has_turns_and_no_handshake);
 	tcase_add_test(t, a_connection_that_ends_too_early_has_failed);
 	tcase_add_test(t, an_encrypted_alert_is_told_by_its_length);

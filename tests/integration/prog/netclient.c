@@ -4,7 +4,8 @@
  * it did.
  *
  *	netclient pipeline ADDR PORT PATH...	requests in one send(), then the answers
- *	netclient number ADDR PORT MS		/n/1, /n/2, ... on one connection, so long
+ *	netclient number ADDR PORT MS		/n/1, /n/2, ... on one connection, so long,
+ *						a thousand a second at most
  *	netclient fork ADDR PORT		/parent, then /child by a child that has dup()ed it
  *	netclient pass ADDR PORT		/sender, then /receiver by who was sent it
  *(SCM_RIGHTS) netclient reuse ADDR PORT PORT2 N	connects to both in turn, always the same
@@ -142,6 +143,7 @@ static void number(char **argv)
 		snprintf(path, sizeof(path), "/n/%d", i);
 		send_all(fd, text, request_text(text, sizeof(text), path));
 		receive(fd, 1);
+		usleep(1000);
 	}
 }
 
