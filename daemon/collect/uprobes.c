@@ -213,7 +213,7 @@ void uprobes_free(struct uprobes *u)
 {
 	if (!u)
 		return;
-	for (size_t i = 0; i < u->n; i++) {
+	for (size_t i = u->n; i-- > 0;) {
 		if (u->is_multi)
 			close(u->at[i].fd);
 		else

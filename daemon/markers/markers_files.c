@@ -102,14 +102,20 @@ static void attach(struct markers_files *fs, struct file *file, const uint64_t *
 {
 	struct uprobe_site sites[N_MARKERS_PHASES];
 	struct uprobe_target target = { 0 };
+	uint64_t semaphore = 0;
 	size_t n = 0, n_ok;
 	int r;
 
-	for (uint64_t i = 0; i < N_MARKERS_PHASES; i++)
-		if (offsets[2 * i] && offsets[2 * i + 1])
-			sites[n++] = (struct uprobe_site){ offsets[2 * i], i, offsets[2 * i + 1] };
+	for (uint64_t i = 0; i < N_MARKERS_PHASES; i++) {
+		if (!offsets[2 * i] || !offsets[2 * i + 1])
+			continue;
+		sites[n++] = (struct uprobe_site){ offsets[2 * i], i, 0 };
+		semaphore = offsets[2 * i + 1];
+	}
 	if (n == 0)
 		return;
+	/* They share it: counted up with the last one, it says that all are there. */
+	sites[n - 1].semaphore = semaphore;
 	if (fs->n_probed >= MAX_PROBED) {
 		tell_failure(fs, file->module->path, -ENOSPC);
 		return;
