@@ -7,6 +7,7 @@
 #define COMMAND_H
 
 int cmd_check(int argc, char **argv);
+int cmd_mark(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_status(int argc, char **argv);

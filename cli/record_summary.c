@@ -110,7 +110,8 @@ static const char *what_of(const char *source)
 		      { "syscalls", "system calls" }, { "counters", "counter readings" },
 		      { "offcpu", "waits" },	      { "alloc", "allocation samples" },
 		      { "gpu", "GPU events" },	      { "gpu-api", "GPU API events" },
-		      { "net", "network events" },    { "proc", "process events" } };
+		      { "net", "network events" },    { "proc", "process events" },
+		      { "markers", "markers" } };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i].source, source) == 0)

@@ -41,7 +41,8 @@ struct collector_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
-	size_t ring_bytes; /* size of the collector's BPF ring, a power of two */
+	const char *marker_socket; /* where programs send markers; NULL: nowhere */
+	size_t ring_bytes;	   /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
 	/*

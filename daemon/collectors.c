@@ -11,7 +11,7 @@
 
 extern const struct collector proc_collector, counters_collector, gpu_counters_collector,
 	sched_collector, syscalls_collector, gpu_collector, offcpu_collector, alloc_collector,
-	gpu_api_collector, net_collector, cpu_collector;
+	gpu_api_collector, net_collector, markers_collector, cpu_collector;
 
 const struct collector *const collectors[] = {
 	&proc_collector,
@@ -24,6 +24,7 @@ const struct collector *const collectors[] = {
 	&alloc_collector,
 	&gpu_api_collector,
 	&net_collector,
+	&markers_collector,
 	&cpu_collector,
 	NULL,
 };

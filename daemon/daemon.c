@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "control_frame.h"
 #include "control_requests.h"
 #include "control_server.h"
 #include "control_socket.h"
@@ -42,6 +43,7 @@ struct daemon {
 	struct control_server *server;
 	struct control_socket *socket; /* NULL: private */
 
+	char marker_socket[MARKER_PATH_MAX];
 	int signal_fd;
 	bool private, stopping;
 	uint64_t stop_ns;
@@ -155,6 +157,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	struct session_manager_env sessions = {
 		.loop = d->loop,
 		.symbolizer = d->symbolizer,
+		.marker_socket = d->marker_socket,
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
 	};
@@ -176,7 +179,9 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	};
 	int r;
 
-	r = process_table_new(d->symbolizer, &d->processes);
+	r = control_marker_path(options->socket_path, d->marker_socket);
+	if (r == 0)
+		r = process_table_new(d->symbolizer, &d->processes);
 	if (r < 0)
 		return r;
 	sessions.processes = requests.processes = d->processes;

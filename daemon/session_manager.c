@@ -81,6 +81,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
 		.interpreter = env->interpreter,
+		.marker_socket = env->marker_socket,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
 		.ctx = m,

@@ -24,6 +24,7 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
 };

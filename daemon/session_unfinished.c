@@ -68,6 +68,13 @@ void session_keep_unfinished(struct session *s)
 	}
 }
 
+static bool is_wanted(const struct session *s, unsigned i, const struct event_hdr *ev)
+{
+	return !s->filtered ||
+	       (collectors[i]->is_machine_wide && collectors[i]->is_machine_wide(ev)) ||
+	       session_filter_match(&s->config, s->env.processes, ev);
+}
+
 static int write_of_source(struct session *s, unsigned i)
 {
 	struct session_source *src = &s->sources[i];
@@ -76,7 +83,7 @@ static int write_of_source(struct session *s, unsigned i)
 
 	for (size_t at = 0; r == 0 && at < src->unfinished.len; at += ev->size) {
 		ev = (const void *)(src->unfinished.data + at);
-		if (s->filtered && !session_filter_match(&s->config, s->env.processes, ev))
+		if (!is_wanted(s, i, ev))
 			continue;
 		trace_writer_source(s->writer, i, ev->time_ns);
 		r = collectors[i]->encode(src->encoder, ev);

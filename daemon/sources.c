@@ -201,6 +201,7 @@ static int source_start(struct source *src)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.marker_socket = s->env.marker_socket,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,

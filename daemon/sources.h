@@ -29,6 +29,7 @@ struct sources_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	source_event_fn *fn;
 	void *ctx;

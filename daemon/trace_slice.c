@@ -39,6 +39,7 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 #define FIELD_ARG_BOOL	  2
 #define FIELD_ARG_UINT	  3
 #define FIELD_ARG_INT	  4
+#define FIELD_ARG_DOUBLE  5
 #define FIELD_ARG_STRING  6
 #define FIELD_ARG_POINTER 7
 #define FIELD_ARG_TEXT_ID 17
@@ -166,6 +167,9 @@ static int put_value(struct trace_writer *w, const struct trace_arg *arg)
 		break;
 	case ARG_BOOL:
 		put_number(b, FIELD_ARG_BOOL, arg->u != 0);
+		break;
+	case ARG_DOUBLE:
+		put_fixed(b, FIELD_ARG_DOUBLE, &arg->d);
 		break;
 	case ARG_POINTER:
 		put_number(b, FIELD_ARG_POINTER, arg->u);
@@ -341,22 +345,29 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 	return put_event(w, ev, TYPE_INSTANT, n_events);
 }
 
-int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)
+int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+			uint64_t bits, unsigned n_events)
 {
 	int r = begin_body(w, track, TYPE_COUNTER, 0);
 
 	if (r < 0)
 		return r;
-	put_number(&w->event, FIELD_COUNTER, (uint64_t)value);
-	return put_packet(w, time_ns, &w->event, false, 0);
+	if (is_double)
+		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
+	else
+		put_number(&w->event, FIELD_COUNTER, bits);
+	return put_packet(w, time_ns, &w->event, false, n_events);
+}
+
+int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)
+{
+	return trace_counter_event(w, track, time_ns, false, (uint64_t)value, 0);
 }
 
 int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value)
 {
-	int r = begin_body(w, track, TYPE_COUNTER, 0);
+	uint64_t bits;
 
-	if (r < 0)
-		return r;
-	put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &value);
-	return put_packet(w, time_ns, &w->event, false, 0);
+	memcpy(&bits, &value, sizeof(bits));
+	return trace_counter_event(w, track, time_ns, true, bits, 0);
 }

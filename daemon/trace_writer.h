@@ -184,6 +184,7 @@ enum trace_arg_type {
 	ARG_INT,
 	ARG_BOOL,
 	ARG_POINTER,
+	ARG_DOUBLE,
 	ARG_STRING,   /* copied into the packet */
 	ARG_REPEATED, /* one that comes again: it is interned while there are few of them */
 	ARG_LITERAL,  /* one that never changes: it is interned */
@@ -195,6 +196,7 @@ struct trace_arg {
 	union {
 		uint64_t u;
 		int64_t i;
+		double d;
 		const char *s;
 	};
 };
@@ -236,5 +238,8 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events);
 int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value);
 int trace_counter_double(struct trace_writer *w, uint64_t track, uint64_t time_ns, double value);
+/* One that is in the ledger; `bits` are those of an int64_t or a double. */
+int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+			uint64_t bits, unsigned n_events);
 
 #endif

@@ -3,6 +3,7 @@
 #include "control_frame.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 void frame_head(uint8_t head[FRAME_HEAD], enum frame_type type, uint32_t len)
@@ -44,4 +45,13 @@ int frame_append(struct buf *b, enum frame_type type, const void *payload, uint3
 		memcpy(b->data + b->len + FRAME_HEAD, payload, len);
 	b->len += FRAME_HEAD + len;
 	return 0;
+}
+
+int control_marker_path(const char *control_path, char dst[MARKER_PATH_MAX])
+{
+	const char *slash = strrchr(control_path, '/');
+	int dir_len = slash ? (int)(slash - control_path) + 1 : 0;
+	int n = snprintf(dst, MARKER_PATH_MAX, "%.*s" MARKER_SOCKET_NAME, dir_len, control_path);
+
+	return n < MARKER_PATH_MAX ? 0 : -ENAMETOOLONG;
 }

@@ -13,6 +13,12 @@
 
 #define CONTROL_PROTOCOL 1
 #define CONTROL_SOCKET	 "/run/tracer/control.sock"
+/* Beside it, for programs' own markers (daemon/markers/markers_socket.h). */
+#define MARKER_SOCKET_NAME "marker.sock"
+#define MARKER_PATH_MAX	   108 /* of a socket's address */
+
+/* -ENAMETOOLONG. */
+int control_marker_path(const char *control_path, char dst[MARKER_PATH_MAX]);
 
 #define FRAME_HEAD	  8
 #define FRAME_MAX_REQUEST (64u << 10)

@@ -96,7 +96,7 @@ static size_t gather(const struct lib_probes *ps, const struct file *file, bool 
 		const struct site *s = &file->sites[i];
 
 		if (is_wanted(ps, s) && !(in_all && s->in_all))
-			ret[n++] = (struct uprobe_site){ s->offset, s->function->cookie };
+			ret[n++] = (struct uprobe_site){ s->offset, s->function->cookie, 0 };
 	}
 	return n;
 }

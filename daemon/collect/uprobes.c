@@ -32,8 +32,10 @@ struct uprobes {
 	} at[];
 };
 
+/* Semaphores may be NULL. */
 static int multi_create(int prog_fd, const char *path, pid_t pid, bool at_return,
-			const uint64_t *offsets, const uint64_t *cookies, size_t n)
+			const uint64_t *offsets, const uint64_t *cookies,
+			const uint64_t *semaphores, size_t n)
 {
 	struct multi_attr attr = {
 		.prog_fd = (uint32_t)prog_fd,
@@ -41,6 +43,7 @@ static int multi_create(int prog_fd, const char *path, pid_t pid, bool at_return
 		.path = (uintptr_t)path,
 		.offsets = (uintptr_t)offsets,
 		.cookies = (uintptr_t)cookies,
+		.ref_ctr_offsets = (uintptr_t)semaphores,
 		.n = (uint32_t)n,
 		.multi_flags = at_return ? F_UPROBE_MULTI_RETURN : 0,
 		.pid = (uint32_t)pid,
@@ -64,7 +67,7 @@ static int try_multi(const char *path, pid_t pid)
 
 	if (prog_fd < 0)
 		return -errno;
-	r = multi_create(prog_fd, path, pid, false, &zero, &zero, 1);
+	r = multi_create(prog_fd, path, pid, false, &zero, &zero, NULL, 1);
 	if (r >= 0)
 		close(r);
 	close(prog_fd);
@@ -119,7 +122,8 @@ void uprobes_prepare_single(struct bpf_program *prog)
 static int attach_multi(struct bpf_program *prog, const struct uprobe_target *target,
 			const char *path, const struct uprobe_site *sites, size_t n)
 {
-	uint64_t *places = calloc(2 * n, sizeof(*places));
+	uint64_t *places = calloc(3 * n, sizeof(*places));
+	bool has_semaphores = false;
 	int r;
 
 	if (!places)
@@ -127,9 +131,11 @@ static int attach_multi(struct bpf_program *prog, const struct uprobe_target *ta
 	for (size_t i = 0; i < n; i++) {
 		places[i] = sites[i].offset;
 		places[n + i] = sites[i].cookie;
+		places[2 * n + i] = sites[i].semaphore;
+		has_semaphores |= sites[i].semaphore != 0;
 	}
 	r = multi_create(bpf_program__fd(prog), path, target->pid, target->at_return, places,
-			 places + n, n);
+			 places + n, has_semaphores ? places + 2 * n : NULL, n);
 	free(places);
 	return r;
 }
@@ -163,6 +169,7 @@ static int attach_one_by_one(struct uprobes *u, struct bpf_program *prog,
 
 	for (size_t i = 0; i < n; i++) {
 		DECLARE_LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = sites[i].cookie,
+				    .ref_ctr_offset = sites[i].semaphore,
 				    .retprobe = target->at_return);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(
 			prog, target->pid ? target->pid : -1, path, sites[i].offset, &opts);
@@ -206,7 +213,7 @@ void uprobes_free(struct uprobes *u)
 {
 	if (!u)
 		return;
-	for (size_t i = 0; i < u->n; i++) {
+	for (size_t i = u->n; i-- > 0;) {
 		if (u->is_multi)
 			close(u->at[i].fd);
 		else

@@ -19,6 +19,8 @@ struct uprobes;
 struct uprobe_site {
 	uint64_t offset; /* in the file: where an instruction begins */
 	uint64_t cookie; /* bpf_get_attach_cookie() of its hits */
+	/* Where in the file two bytes count who probes it, in memory of processes; or 0. */
+	uint64_t semaphore;
 };
 
 struct uprobe_target {

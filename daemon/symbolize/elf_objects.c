@@ -10,6 +10,7 @@
 
 #include "elf_candidates.h"
 #include "elf_file.h"
+#include "elf_usdt.h"
 
 /* Program headers looked at; a file can claim 65535. */
 #define MAX_SEGMENTS 256
@@ -150,6 +151,8 @@ void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_
 	for (size_t k = 0; k < n; k++)
 		if (names[k * stride] == '.')
 			ret_offsets[k] = section_offset(elf, names + k * stride);
+	if (elf_usdt(elf, names, stride, n, ret_offsets) == n)
+		return; /* there may be many symbols */
 	find_functions(elf, SHT_DYNSYM, names, stride, n, ret_offsets);
 	find_functions(elf, SHT_SYMTAB, names, stride, n, ret_offsets);
 }

@@ -34,7 +34,8 @@ int elf_object(Elf *elf, int fd, const char *name, void *dst, size_t max, uint64
  * Where in the file the code of functions begins: of `n` names, one each `stride`
  * bytes. 0 for those that it has not, in .dynsym or else in .symtab, that are chosen
  * at load time (IFUNC), or that lie in no segment of code; and for all of a 32-bit file.
- * A name with a dot in front is a section's: what made the file shows in those.
+ * A name with a dot in front is a section's: what made the file shows in those. USDT probes
+ * have names, too (elf_usdt.h).
  */
 void elf_functions(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets);
 

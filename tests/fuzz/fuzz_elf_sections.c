@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes as one of the sections that lead to more symbols, in an otherwise
- * good file: the first byte says which.
+ * Any bytes as one of the sections that lead to more symbols, or to probes, in an
+ * otherwise good file: the first byte says which.
  */
 #include <elf.h>
 #include <stdint.h>
@@ -11,16 +11,19 @@
 #include <unistd.h>
 
 #include "symbolize/elf_debug.h"
+#include "symbolize/elf_file.h"
 #include "symbolize/elf_symbols.h"
+#include "symbolize/elf_usdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TEXT_ADDR	0x401000
-#define N_SECTION_NAMES 4
+#define N_SECTION_NAMES 5
+#define WITH_PROBES	4
 
 static const char names[] = "\0.shstrtab\0.text\0.gopclntab\0.gnu_debugdata\0.gnu_debuglink\0"
-			    ".gnu_debugaltlink";
-static const uint8_t name_at[N_SECTION_NAMES] = { 17, 28, 43, 58 };
+			    ".gnu_debugaltlink\0.note.stapsdt";
+static const uint8_t name_at[N_SECTION_NAMES] = { 17, 28, 43, 58, 76 };
 
 static void put(int fd, const void *data, size_t len)
 {
@@ -56,7 +59,8 @@ static int wrap(unsigned which, const uint8_t *content, size_t size)
 		  .sh_size = 1 << 20,
 		  .sh_flags = SHF_ALLOC | SHF_EXECINSTR },
 		{ .sh_name = name_at[which],
-		  .sh_type = SHT_PROGBITS,
+		  .sh_type = which == WITH_PROBES ? SHT_NOTE : SHT_PROGBITS,
+		  .sh_addralign = 4,
 		  .sh_offset = content_at,
 		  .sh_size = size },
 	};
@@ -93,6 +97,22 @@ static void check_links(const struct elf_debug *d)
 		abort();
 }
 
+/* The file has no segments: whatever is in the notes leads nowhere. */
+static void check_probes(int fd)
+{
+	char wanted[3][48] = { ELF_USDT_SITE "tracer:begin", ELF_USDT_SEMAPHORE "tracer:begin",
+			       "main" };
+	uint64_t offsets[3] = { 0 };
+	Elf *elf;
+
+	if (elf_file_open(fd, &elf) < 0)
+		abort();
+	if (elf_usdt(elf, wanted[0], sizeof(wanted[0]), 3, offsets) != 2 || offsets[0] ||
+	    offsets[1] || offsets[2])
+		abort();
+	elf_end(elf);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elf_symbols *t = NULL;
@@ -110,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (elf_debug_read(fd, &debug) < 0)
 		abort();
 	check_links(&debug);
+	check_probes(fd);
 	close(fd);
 	return 0;
 }
