@@ -76,6 +76,11 @@ struct net_times {
 	uint32_t n; /* there were */
 };
 
+/* What a layer has known of times that is over before its other end is. */
+struct net_left {
+	struct net_times heard, told;
+};
+
 /* What is said on a connection, or in clear text in a TLS stream. */
 struct net_layer {
 	struct net_conn *conn;
@@ -165,7 +170,8 @@ struct net_conn {
 	uint64_t tcp_sent, tcp_received; /* as TCP counts them, and what of it was before */
 	uint64_t base_tcp_sent, base_tcp_received;
 	struct net_stream *stream;
-	struct net_conn *peer; /* its other end, if that is on this machine */
+	struct net_conn *peer;	  /* its other end, if that is on this machine */
+	struct net_left *left[2]; /* of its layers, the stream's last; NULL: they are there */
 	struct net_layer wire;
 };
 
@@ -297,6 +303,8 @@ void net_layer_expire(struct net_layer *l, uint64_t now_ns);
 /* Finds its other end, once enough is known. */
 void net_peer_find(struct net_conn *c);
 void net_peer_forget(struct net_conn *c);
+/* A layer is over: its other end may still need to know when it has heard what. */
+void net_peer_leave(const struct net_layer *l);
 void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns);
 /*
  * When byte `off` was sent: the call's time is that of its return, when the other end may

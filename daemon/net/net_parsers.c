@@ -125,6 +125,7 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 
 void net_layer_free(struct net_encoder *enc, struct net_layer *l)
 {
+	net_peer_leave(l);
 	http1_free(l->tunnel);
 	l->tunnel = NULL;
 	free(l->upgraded);

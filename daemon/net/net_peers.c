@@ -7,6 +7,7 @@
  * is often received there before the sender's call returns.
  */
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net_encode_impl.h"
@@ -54,6 +55,9 @@ void net_peer_forget(struct net_conn *c)
 
 	if (c->peer)
 		c->peer->peer = NULL;
+	c->peer = NULL;
+	free(c->left[0]);
+	free(c->left[1]);
 	if (c->flags & CONN_PAIRED && hash_get_u64(c->enc->ends, key) == c)
 		hash_remove_u64(c->enc->ends, key);
 }
@@ -74,6 +78,19 @@ static uint64_t time_of(const struct net_times *t, uint64_t off)
 	return 0;
 }
 
+void net_peer_leave(const struct net_layer *l)
+{
+	struct net_conn *peer = l->conn->peer;
+	struct net_left **left = peer ? &peer->left[l->stream != NULL] : NULL;
+
+	if (!left || l->heard.n + l->told.n == 0)
+		return;
+	if (!*left)
+		*left = malloc(sizeof(**left));
+	if (*left) /* else the times are as its own calls have them */
+		**left = (struct net_left){ l->heard, l->told };
+}
+
 /* The other end of what is said, in the same kind of text. */
 static const struct net_layer *other_end(const struct net_layer *l)
 {
@@ -86,10 +103,25 @@ static const struct net_layer *other_end(const struct net_layer *l)
 	return peer->stream ? &peer->stream->layer : NULL;
 }
 
+static uint64_t other_heard(const struct net_layer *l, uint64_t off)
+{
+	const struct net_left *left = l->conn->left[l->stream != NULL];
+	const struct net_layer *other = other_end(l);
+
+	return other ? time_of(&other->heard, off) : left ? time_of(&left->heard, off) : 0;
+}
+
+static uint64_t other_told(const struct net_layer *l, uint64_t off)
+{
+	const struct net_left *left = l->conn->left[l->stream != NULL];
+	const struct net_layer *other = other_end(l);
+
+	return other ? time_of(&other->told, off) : left ? time_of(&left->told, off) : 0;
+}
+
 uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns)
 {
-	const struct net_layer *other = other_end(l);
-	uint64_t heard_ns = other ? time_of(&other->heard, off) : 0;
+	uint64_t heard_ns = other_heard(l, off);
 
 	if (heard_ns && heard_ns < time_ns)
 		time_ns = heard_ns;
@@ -99,8 +131,7 @@ uint64_t net_time_sent(struct net_layer *l, uint64_t off, uint64_t time_ns)
 
 uint64_t net_time_received(const struct net_layer *l, uint64_t off, uint64_t time_ns)
 {
-	const struct net_layer *other = other_end(l);
-	uint64_t told_ns = other ? time_of(&other->told, off) : 0;
+	uint64_t told_ns = other_told(l, off);
 
 	return told_ns > time_ns ? told_ns : time_ns;
 }

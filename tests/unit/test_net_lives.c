@@ -3,6 +3,7 @@
 #include <check.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "net_records.h"
 
@@ -90,6 +91,29 @@ START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
 }
 END_TEST
 
+/* The server's end is over first; what it knew of times holds for the client's as well. */
+START_TEST(an_end_outlives_the_other_and_agrees_with_it)
+{
+	uint64_t sent = 0, received = 0;
+
+	net_connect(net_client());
+	net_accept(net_server(), 2 * MS);
+	net_io((struct net_io){ .sock = net_server(), .time = 3 * MS, .text = GET });
+	net_io((struct net_io){ .sock = net_client(), .time = 4 * MS, .sent = true, .text = GET });
+	net_close(net_server(), 5 * MS);
+	net_close(net_client(), 6 * MS);
+	net_finish(20 * MS);
+	for (size_t i = 0; i < net_n_slices; i++) {
+		if (strcmp(net_slices[i].name, "request sent") == 0)
+			sent = net_slices[i].begin;
+		if (strcmp(net_slices[i].name, "request received") == 0)
+			received = net_slices[i].begin;
+	}
+	ck_assert_uint_eq(sent, 3 * MS);
+	ck_assert_uint_eq(received, 3 * MS);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("net_lives");
@@ -102,6 +126,7 @@ int main(void)
 	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
 	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
