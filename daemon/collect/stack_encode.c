@@ -117,13 +117,22 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 	return 0;
 }
 
+/* Of a stack there is only what leads back: what else lay on it is nobody's business. */
+static void unfinished_free(struct unfinished *u)
+{
+	if (!u)
+		return;
+	explicit_bzero(u->stack, u->copy.len);
+	free(u);
+}
+
 static void sample_free(struct sample *s)
 {
 	for (unsigned i = 0; i < s->n; i++)
 		location_release(s->locations[i]);
 	free(s->locations);
 	interp_stack_free(s->interp);
-	free(s->unfinished);
+	unfinished_free(s->unfinished);
 	free(s->kept);
 	free(s->what);
 	free(s);
@@ -293,7 +302,7 @@ static int finish(struct stack_encoder *e, struct sample *s, bool now)
 	at = (struct stack_addresses){ u->kernel, u->user,    u->words,	     u->n_kernel,
 				       u->n_user, u->n_words, u->words_whole };
 	r = complete(e, s, &at);
-	free(u);
+	unfinished_free(u);
 	s->unfinished = NULL;
 	return r;
 }

@@ -108,11 +108,17 @@ talk() {
 	ask python3 "$T/asks.py" "$T/secret"
 }
 
-during() { # while the recording goes on, after the parsers have had it
+# While the recording goes on, after the parsers have had it. A piece of a stack, on which
+# anything may lie, is kept until it has been walked, which may take a table some seconds.
+during() {
+	local i
 	talk
-	sleep 0.5
-	seen memory "$DAEMON" "$T/secret" >"$T/during.out" 2>&1
-	DURING=$?
+	for ((i = 0; i < 20; i++)); do
+		sleep 0.5
+		seen memory "$DAEMON" "$T/secret" >"$T/during.out" 2>&1
+		DURING=$?
+		[ $DURING != 0 ] || break
+	done
 }
 
 start_tracerd
