@@ -255,8 +255,9 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 
 	if (r < 0)
 		return r;
-	name_iid =
-		trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
+	name_iid = ev->is_literal ? trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name)
+				  : trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name,
+							strlen(ev->name));
 	if (ev->category)
 		category_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category);
 	if (name_iid == 0 || (ev->category && category_iid == 0))
