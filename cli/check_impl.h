@@ -173,7 +173,7 @@ struct check_entry {
 	 * context: pid. NO_REF where the message does not have it.
 	 */
 	uint64_t ref;
-	char *text;    /* of a counter, an event, a category, an annotation: its name */
+	char *text;    /* of a counter, an event, a category, an annotation: its name; or its text */
 	int32_t unit;  /* of a counter */
 	bool resolved; /* what it refers to was looked at */
 };

@@ -224,7 +224,7 @@ static uint64_t ref_of(struct trace_check *c, unsigned type, const struct conten
 static bool keeps_text(unsigned type)
 {
 	return type == I_COUNTER || type == I_CATEGORY || type == I_EVENT_NAME ||
-	       type == I_ANNOTATION_NAME;
+	       type == I_ANNOTATION_NAME || type == I_ANNOTATION_STRING;
 }
 
 static struct table *table_of(struct trace_check *c, unsigned type)

@@ -136,7 +136,9 @@ static const char *text_arg(const struct trace_check *c, const TrackEvent *e, co
 {
 	const DebugAnnotation *a = arg_of(c, e, name);
 
-	return a && a->string_value ? a->string_value : "";
+	return a ? text_of(c, I_ANNOTATION_STRING, a->has_string_value_iid, a->string_value_iid,
+			   a->string_value)
+		 : "";
 }
 
 static bool bool_arg(const struct trace_check *c, const TrackEvent *e, const char *name)

@@ -34,6 +34,7 @@ enum index_table {
 	TABLE_COUNTERS,	     /* counter */
 	TABLE_EVENT_NAMES,   /* string; with waits, GPUs, slices or the network only */
 	TABLE_ARG_NAMES,     /* string; likewise */
+	TABLE_ARG_TEXTS,     /* string; likewise */
 	TABLE_GPU_CONTEXTS,  /* pid; with GPUs or slices only */
 	TABLE_GPU_QUEUES,    /* string; likewise */
 	TABLE_CATEGORIES,    /* string; with the network only */
@@ -200,7 +201,7 @@ void index_waits_event(struct trace_index *ix, const struct index_sequence *seq,
 		       const uint8_t *data, size_t len);
 void index_waits_finish(struct trace_index *ix);
 
-/* The names of events and arguments. */
+/* The names of events and arguments, and texts of these. */
 void index_event_names(struct trace_index *ix, struct index_sequence *seq, const InternedData *d);
 
 /* An argument of an event. */

@@ -234,6 +234,10 @@ static void take_arg(struct trace_index *ix, const struct index_sequence *seq,
 			has_value = true;
 			arg.kind = TRACE_ARG_TEXT;
 			arg.text = index_string(ix, f.data, f.len);
+		} else if (f.number == 17 && f.type == WIRE_VARINT) {
+			arg.text = index_lookup(seq, TABLE_ARG_TEXTS, f.value);
+			has_value = arg.text != TRACE_NONE;
+			arg.kind = TRACE_ARG_TEXT;
 		} else if (f.type == WIRE_VARINT) {
 			has_value = true;
 			arg.kind = f.number == 2   ? TRACE_ARG_BOOL

@@ -111,6 +111,12 @@ void index_event_names(struct trace_index *ix, struct index_sequence *seq, const
 	for (size_t i = 0; i < d->n_debug_annotation_names; i++)
 		index_define(ix, seq, TABLE_ARG_NAMES, d->debug_annotation_names[i]->iid,
 			     index_cstring(ix, d->debug_annotation_names[i]->name));
+	for (size_t i = 0; i < d->n_debug_annotation_string_values; i++) {
+		const InternedString *s = d->debug_annotation_string_values[i];
+
+		index_define(ix, seq, TABLE_ARG_TEXTS, s->iid,
+			     index_string(ix, s->str.data, s->str.len));
+	}
 }
 
 /* ---- events ---- */
@@ -129,6 +135,8 @@ struct index_arg index_event_arg(struct trace_index *ix, const struct index_sequ
 				trace_index_string(ix, index_lookup(seq, TABLE_ARG_NAMES, f.value));
 		else if (f.number == 6 && f.type == WIRE_BYTES)
 			arg.text = index_string(ix, f.data, f.len);
+		else if (f.number == 17 && f.type == WIRE_VARINT)
+			arg.text = index_lookup(seq, TABLE_ARG_TEXTS, f.value);
 		else if (f.type == WIRE_VARINT)
 			arg.number = f.value;
 	}

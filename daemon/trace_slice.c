@@ -123,10 +123,10 @@ static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t m
 
 static int put_text(struct trace_writer *w, const char *text)
 {
-	struct buf *b = &w->arg, scratch = { 0 };
+	struct buf *b = &w->event, scratch = { 0 };
 	size_t len;
 	const char *clean = trace_clean(text, strlen(text), &scratch, &len);
-	int r = clean ? buf_reserve(b, NUMBER_MAX + len) : -ENOMEM;
+	int r = clean ? buf_reserve(b, 2 * NUMBER_MAX + len) : -ENOMEM;
 
 	if (r == 0)
 		put_bytes(b, FIELD_ARG_STRING, clean, len);
@@ -141,7 +141,7 @@ static int put_repeated(struct trace_writer *w, const char *text)
 	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
 		return put_text(w, text);
 	iid = trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text, strlen(text));
-	put_number(&w->arg, FIELD_ARG_TEXT_ID, iid);
+	put_number(&w->event, FIELD_ARG_TEXT_ID, iid);
 	return iid ? 0 : -ENOMEM;
 }
 
@@ -149,14 +149,14 @@ static int put_literal(struct trace_writer *w, const char *text)
 {
 	uint64_t iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text);
 
-	put_number(&w->arg, FIELD_ARG_TEXT_ID, iid);
+	put_number(&w->event, FIELD_ARG_TEXT_ID, iid);
 	return iid ? 0 : -ENOMEM;
 }
 
 /* There is room for a number. */
 static int put_value(struct trace_writer *w, const struct trace_arg *arg)
 {
-	struct buf *b = &w->arg;
+	struct buf *b = &w->event;
 
 	switch (arg->type) {
 	case ARG_UINT:
@@ -184,22 +184,35 @@ static int put_value(struct trace_writer *w, const struct trace_arg *arg)
 	return 0;
 }
 
+/* What was put behind `at` gets its length, of which there is one byte already. */
+static void put_length(struct buf *b, size_t at)
+{
+	size_t len = b->len - at - 1, n = 1;
+
+	for (size_t rest = len >> 7; rest; rest >>= 7)
+		n++;
+	if (n > 1)
+		memmove(b->data + at + n, b->data + at + 1, len);
+	b->len = at;
+	put_varint(b, len);
+	b->len += len;
+}
+
 static int put_arg(struct trace_writer *w, const struct trace_arg *arg)
 {
 	uint64_t name_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_NAME, arg->name);
-	int r = name_iid ? 0 : -ENOMEM;
+	struct buf *b = &w->event;
+	int r = name_iid ? buf_reserve(b, 5 * NUMBER_MAX) : -ENOMEM;
+	size_t at;
 
-	w->arg.len = 0;
-	if (r == 0)
-		r = buf_reserve(&w->arg, 2 * NUMBER_MAX);
 	if (r < 0)
 		return r;
-	put_number(&w->arg, FIELD_ARG_NAME, name_iid);
+	put_varint(b, FIELD_ARG << 3 | WIRE_BYTES);
+	at = b->len++;
+	put_number(b, FIELD_ARG_NAME, name_iid);
 	r = put_value(w, arg);
 	if (r == 0)
-		r = buf_reserve(&w->event, NUMBER_MAX + w->arg.len);
-	if (r == 0)
-		put_bytes(&w->event, FIELD_ARG, w->arg.data, w->arg.len);
+		put_length(b, at);
 	return r;
 }
 
@@ -246,8 +259,9 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 
 	if (r < 0)
 		return r;
-	name_iid =
-		trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
+	name_iid = ev->is_literal ? trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name)
+				  : trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name,
+							strlen(ev->name));
 	if (ev->category)
 		category_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category);
 	if (name_iid == 0 || (ev->category && category_iid == 0))

@@ -207,6 +207,7 @@ struct trace_event {
 	uint64_t track;
 	uint64_t time_ns;
 	const char *name;     /* a literal or one of few: it is interned */
+	bool is_literal;      /* the name is: then it is found sooner */
 	const char *category; /* a literal; or NULL */
 	const struct trace_arg *args;
 	size_t n_args;

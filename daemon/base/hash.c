@@ -32,7 +32,7 @@ struct hash {
 	size_t n_slots; /* a power of two */
 	size_t n_used;	/* with a value */
 	size_t n_removed;
-	uint64_t seed;
+	uint64_t seed, seed_u64; /* what hash_bytes() makes of it for 8 bytes */
 };
 
 static uint64_t mix(uint64_t x)
@@ -53,6 +53,8 @@ static uint64_t fold(uint64_t x)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+#define STEP 0x9e3779b97f4a7c15ull
+
 uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 {
 	const uint8_t *p = data;
@@ -60,7 +62,7 @@ uint64_t hash_bytes(const void *data, size_t len, uint64_t seed)
 
 	for (; len >= 8; p += 8, len -= 8) {
 		memcpy(&word, p, 8);
-		h = fold(h ^ word) + 0x9e3779b97f4a7c15ull;
+		h = fold(h ^ word) + STEP;
 	}
 	word = 0;
 	if (len)
@@ -82,6 +84,7 @@ int hash_new(struct hash **ret)
 	h->n_slots = MIN_SLOTS;
 	if (getrandom(&h->seed, sizeof(h->seed), GRND_NONBLOCK) != sizeof(h->seed))
 		h->seed = (uint64_t)time(NULL) ^ (uintptr_t)h;
+	h->seed_u64 = mix(h->seed ^ sizeof(uint64_t));
 	*ret = h;
 	return 0;
 }
@@ -259,9 +262,22 @@ bool hash_next(const struct hash *h, size_t *pos, const void **ret_key, size_t *
 	return false;
 }
 
+/* hash_get(), without its loop over the key. */
 void *hash_get_u64(const struct hash *h, uint64_t key)
 {
-	return hash_get(h, &key, sizeof(key));
+	uint64_t hash = mix(fold(h->seed_u64 ^ key) + STEP), other;
+
+	for (size_t i = hash & (h->n_slots - 1);; i = (i + 1) & (h->n_slots - 1)) {
+		const struct slot *s = &h->slots[i];
+
+		if (!s->value && !s->removed)
+			return NULL;
+		if (!s->value || s->hash != hash || s->len != sizeof(key))
+			continue;
+		memcpy(&other, s->key.bytes, sizeof(other));
+		if (other == key)
+			return s->value;
+	}
 }
 
 int hash_set_u64(struct hash *h, uint64_t key, void *value)

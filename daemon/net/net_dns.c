@@ -230,6 +230,7 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q)
 	uint64_t end_ns = q->end_ns > q->begin_ns ? q->end_ns : q->begin_ns + 1;
 	struct net_slice s = { .event = { .category = "dns", .time_ns = q->begin_ns } };
 	struct texts texts;
+	bool known;
 	int r;
 
 	if (q->has_answer && c->wire.client_sends)
@@ -242,7 +243,7 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q)
 	name_query(q, name, sizeof(name));
 	snprintf(shorter, sizeof(shorter), "%s …",
 		 dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
-	s.event.name = net_request_name(enc, name, shorter);
+	s.event.name = net_request_name(enc, name, shorter, &known);
 	describe(&s, c, q, &texts);
 	s.event.flow_id = flow_between(c, q, !c->wire.client_sends);
 	r = trace_slice(enc->env.writer, &s.event, end_ns, c->n_events);

@@ -352,7 +352,8 @@ uint64_t net_counter_track(struct net_conn *c, const char *name, const char *uni
 uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error);
 /* `name`, or what stands for it when there are too many: bounded. */
-const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter);
+const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter,
+			     bool *ret_known);
 void net_tracks_free(struct net_encoder *enc);
 
 /* ---- net_slices.c, net_requests.c ---- */

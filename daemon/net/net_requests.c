@@ -31,11 +31,31 @@ struct request {
 	uint64_t flow_id;
 	struct net_slice slice;
 	struct net_phases phases;
+	bool comes_again; /* one of its name was there before */
 	char name[NAME_LEN], shorter[EXCHANGE_METHOD_LEN + 32];
 	char url[URL_LEN], proto[16], error[48];
 	char origin[NET_ORIGIN_LEN];
 	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN];
 };
+
+/* ---- texts, put together by hand: there are several for each request ---- */
+
+static char *put(char *at, const char *text)
+{
+	size_t len = strlen(text);
+
+	memcpy(at, text, len + 1);
+	return at + len;
+}
+
+static char *put_status(char *at, int status)
+{
+	*at++ = (char)('0' + status / 100 % 10);
+	*at++ = (char)('0' + status / 10 % 10);
+	*at++ = (char)('0' + status % 10);
+	*at = '\0';
+	return at;
+}
 
 /* ---- what it is called ---- */
 
@@ -51,7 +71,10 @@ static const char *failure(const struct request *q, char scratch[16])
 										: "closed";
 	if (e->status < 400)
 		return NULL;
-	snprintf(scratch, 16, "%d", e->status);
+	if (e->status > 999)
+		snprintf(scratch, 16, "%d", e->status);
+	else
+		put_status(scratch, e->status);
 	return scratch;
 }
 
@@ -69,7 +92,7 @@ static const char *proto_of(struct request *q)
 	default:
 		break;
 	}
-	if (!q->e->version[0])
+	if (!q->e->version[0] || strcmp(q->e->version, "1.1") == 0)
 		return "HTTP/1.1";
 	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
 	return q->proto;
@@ -80,6 +103,7 @@ static void make_names(struct request *q)
 	const struct exchange *e = q->e;
 	char scratch[16];
 	const char *failed = failure(q, scratch), *space = failed ? " " : "";
+	char *at;
 
 	failed = failed ? failed : "";
 	if (e->protocol == EXCHANGE_WEBSOCKET || e->protocol == EXCHANGE_TUNNEL) {
@@ -100,9 +124,9 @@ static void make_names(struct request *q)
 		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
 		return;
 	}
-	snprintf(q->name, sizeof(q->name), "%s %s%s%s", e->method, e->path[0] ? e->path : "…",
-		 space, failed);
-	snprintf(q->shorter, sizeof(q->shorter), "%s …%s%s", e->method, space, failed);
+	at = put(put(q->name, e->method), " ");
+	put(put(put(at, e->path[0] ? e->path : "…"), space), failed);
+	put(put(put(put(q->shorter, e->method), " …"), space), failed);
 }
 
 /* A Host field without its port, which the connection knows. */
@@ -111,7 +135,7 @@ static void host_alone(const char *host, char ret[EXCHANGE_HOST_LEN])
 	const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
 	char *colon;
 
-	snprintf(ret, EXCHANGE_HOST_LEN, "%s", host);
+	put(ret, host);
 	colon = end ? strchr(ret + (end - host), ':') : strrchr(ret, ':');
 	if (colon && (end || strchr(ret, ':') == colon))
 		*colon = '\0';
@@ -123,17 +147,40 @@ static void make_url(struct request *q)
 	bool tls = q->layer->stream || (q->conn->handshake && q->conn->handshake->version);
 	const char *scheme = e->scheme[0] ? e->scheme : tls ? "https" : "http";
 
-	q->url[0] = '\0';
+	char *at = q->url;
+
+	*at = '\0';
 	if (!e->host[0])
 		return;
-	if (strcmp(e->method, "CONNECT") == 0)
-		snprintf(q->url, sizeof(q->url), "%s", e->host);
-	else
-		snprintf(q->url, sizeof(q->url), "%s://%s%s%s", scheme, e->host,
-			 e->path[0] == '/' || !e->path[0] ? "" : "/", e->path);
+	if (strcmp(e->method, "CONNECT") == 0) {
+		put(at, e->host);
+		return;
+	}
+	at = put(put(put(at, scheme), "://"), e->host);
+	put(put(at, e->path[0] == '/' || !e->path[0] ? "" : "/"), e->path);
 }
 
 /* ---- arguments ---- */
+
+/* Not if it is empty. */
+static void add_text(struct request *q, const char *name, const char *text,
+		     enum trace_arg_type type)
+{
+	if (text && text[0])
+		net_arg(&q->slice, name, type)->s = text;
+}
+
+/* One that there is as often as there are requests of this name: mostly once, or often. */
+static void add_common(struct request *q, const char *name, const char *text)
+{
+	add_text(q, name, text, q->comes_again ? ARG_REPEATED : ARG_STRING);
+}
+
+/* Likewise, requests of its connection. */
+static void add_end(struct request *q, const char *name, const char *text)
+{
+	add_text(q, name, text, q->layer->n_exchanges ? ARG_REPEATED : ARG_STRING);
+}
 
 static const char *link_name(uint8_t link)
 {
@@ -168,11 +215,11 @@ static void add_http(struct request *q)
 	const struct exchange *e = q->e;
 
 	net_arg_string(s, "method", e->method);
-	net_arg_string(s, "url", q->url);
-	net_arg_string(s, "host", e->host);
+	add_common(q, "url", q->url);
+	add_common(q, "host", e->host);
 	if (e->status)
 		net_arg_uint(s, "status", (uint64_t)e->status);
-	net_arg_string(s, "content_type", e->content_type);
+	add_common(q, "content_type", e->content_type);
 	net_arg_string(s, "cache", e->cache);
 	net_arg_string(s, "upgrade", e->upgrade);
 	if (e->grpc_status >= 0 && e->flags & EXCHANGE_GRPC)
@@ -184,6 +231,7 @@ static void add_args(struct request *q)
 	struct net_slice *s = &q->slice;
 	const struct exchange *e = q->e;
 	const struct net_sock *sock = &q->conn->sock;
+	const char *proto = proto_of(q);
 
 	if (e->protocol != EXCHANGE_TLS)
 		add_http(q);
@@ -191,12 +239,12 @@ static void add_args(struct request *q)
 	net_arg_uint(s, "response_bytes", e->response_bytes);
 	if (e->protocol != EXCHANGE_TLS)
 		net_arg_uint(s, "response_body", e->response_body);
-	net_arg_string(s, "proto", proto_of(q));
-	net_arg_string(s, "side", q->is_client ? "client" : "server");
+	add_text(q, "proto", proto, proto == q->proto ? ARG_STRING : ARG_LITERAL);
+	add_text(q, "side", q->is_client ? "client" : "server", ARG_LITERAL);
 	if (net_peer_text(sock, q->remote))
-		net_arg_string(s, "remote", q->remote);
+		add_end(q, "remote", q->remote);
 	if (net_local_text(sock, q->local))
-		net_arg_string(s, "local", q->local);
+		add_end(q, "local", q->local);
 	if (sock->cookie)
 		net_arg_uint(s, "connection", sock->cookie);
 	net_arg_uint(s, "index", q->layer->n_exchanges);
@@ -204,7 +252,7 @@ static void add_args(struct request *q)
 		net_arg_true(s, "reused");
 	if (q->layer->stream) {
 		net_arg_true(s, "tls");
-		net_arg_string(s, "link", link_name(q->layer->stream->link));
+		add_text(q, "link", link_name(q->layer->stream->link), ARG_LITERAL);
 	}
 	net_arg_string(s, "error", error_of(q));
 	if (e->flags & EXCHANGE_INCOMPLETE)
@@ -377,8 +425,8 @@ static int write_request(struct request *q)
 		return r;
 	make_names(q);
 	make_url(q);
+	q->slice.event.name = net_request_name(enc, q->name, q->shorter, &q->comes_again);
 	add_args(q);
-	q->slice.event.name = net_request_name(enc, q->name, q->shorter);
 	q->slice.event.category = is_tls ? "tls" : "http";
 	q->slice.event.time_ns = q->begin_ns;
 	q->slice.event.flow_id = q->flow_id;

@@ -76,6 +76,7 @@ static int write_point(struct net_encoder *enc, uint64_t cookie, const struct ne
 	struct net_slice s = {
 		.event = {
 			.name = p->name,
+			.is_literal = true,
 			.category = "net",
 			.time_ns = p->time_ns,
 			.callstack_iid = callstack_iid,

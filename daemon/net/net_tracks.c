@@ -105,6 +105,24 @@ const char *net_conn_name(const struct net_conn *c, const char **ret_from)
 	return NULL;
 }
 
+#define PORT_ROOM 8
+
+/* By hand: there is one for each request. */
+static void put_port(char *at, unsigned port)
+{
+	char digits[PORT_ROOM];
+	int n = 0;
+
+	do {
+		digits[n++] = (char)('0' + port % 10);
+		port /= 10;
+	} while (port);
+	*at++ = ':';
+	while (n > 0)
+		*at++ = digits[--n];
+	*at = '\0';
+}
+
 void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_ORIGIN_LEN])
 {
 	const struct net_sock *s = &c->sock;
@@ -119,7 +137,7 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 		return;
 	}
 	if (net_is_inet(s) && s->role == NET_ROLE_SERVER) {
-		snprintf(ret, NET_ORIGIN_LEN, "serves :%u", s->inet.local_port);
+		put_port(stpcpy(ret, "serves "), s->inet.local_port);
 		return;
 	}
 	if (!host || !host[0])
@@ -128,13 +146,17 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 		snprintf(ret, NET_ORIGIN_LEN, "udp :%u", s->inet.local_port);
 		return;
 	}
-	if (host && net_is_inet(s) && s->inet.peer_port)
-		snprintf(ret, NET_ORIGIN_LEN, "%s:%u", host, s->inet.peer_port);
-	else if (host)
-		snprintf(ret, NET_ORIGIN_LEN, "%s", host);
-	else
+	if (host) {
+		size_t len = strnlen(host, NET_ORIGIN_LEN - PORT_ROOM);
+
+		memcpy(ret, host, len);
+		ret[len] = '\0';
+		if (net_is_inet(s) && s->inet.peer_port)
+			put_port(ret + len, s->inet.peer_port);
+	} else {
 		snprintf(ret, NET_ORIGIN_LEN, "%s",
 			 net_peer_text(s, address) ? address : "(address not known)");
+	}
 }
 
 /* NULL: no memory. */
@@ -222,11 +244,13 @@ uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 
 /* ---- names ---- */
 
-const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter)
+const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter,
+			     bool *ret_known)
 {
 	size_t len = strlen(name);
 
-	if (hash_get(enc->names, name, len))
+	*ret_known = hash_get(enc->names, name, len);
+	if (*ret_known)
 		return name;
 	if (hash_count(enc->names) >= NET_MAX_NAMES)
 		return shorter;

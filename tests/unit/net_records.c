@@ -206,7 +206,7 @@ struct names {
 	char text[MAX_NAMES][320];
 };
 
-static struct names event_names, categories, arg_names;
+static struct names event_names, categories, arg_names, arg_texts;
 
 static void learn(struct names *names, uint64_t iid, const char *name)
 {
@@ -230,6 +230,13 @@ static void read_names(const InternedData *in)
 	for (size_t i = 0; i < in->n_debug_annotation_names; i++)
 		learn(&arg_names, in->debug_annotation_names[i]->iid,
 		      in->debug_annotation_names[i]->name);
+	for (size_t i = 0; i < in->n_debug_annotation_string_values; i++) {
+		const InternedString *text = in->debug_annotation_string_values[i];
+		char clear[320];
+
+		snprintf(clear, sizeof(clear), "%.*s", (int)text->str.len, text->str.data);
+		learn(&arg_texts, text->iid, clear);
+	}
 }
 
 static void read_args(const TrackEvent *te, char *out, size_t size)
@@ -244,6 +251,9 @@ static void read_args(const TrackEvent *te, char *out, size_t size)
 					known(&arg_names, a->name_iid));
 		if (a->string_value)
 			len += (size_t)snprintf(out + len, size - len, "%s", a->string_value);
+		else if (a->has_string_value_iid)
+			len += (size_t)snprintf(out + len, size - len, "%s",
+						known(&arg_texts, a->string_value_iid));
 		else if (a->has_bool_value)
 			len += (size_t)snprintf(out + len, size - len, "%s",
 						a->bool_value ? "true" : "false");

@@ -200,6 +200,10 @@ START_TEST(a_second_request_is_of_a_reused_connection)
 	ck_assert_str_eq(net_phases_of(s), "send 6000-6000, wait 6000-7000, receive 7000-7000");
 	/* One lane does for two that do not overlap. */
 	ck_assert_uint_eq(s->uuid, net_find_nth("GET /index.html", 0)->uuid);
+	ck_assert_str_eq(net_arg_of(s, "url"), "http://example.org/index.html");
+	ck_assert_str_eq(net_arg_of(s, "content_type"), "text/html");
+	ck_assert_str_eq(net_arg_of(s, "remote"), "10.0.0.2:80");
+	ck_assert_str_eq(net_arg_of(s, "side"), "client");
 }
 END_TEST
 

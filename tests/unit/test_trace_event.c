@@ -206,6 +206,42 @@ START_TEST(counters_are_whole_or_broken_numbers_with_units)
 }
 END_TEST
 
+/* One literal may be the name of several things, and a text. */
+START_TEST(texts_of_arguments_are_told_once_if_they_come_again)
+{
+	static const char text[] = "connect";
+	const struct trace_track track = { .name = "a" };
+	const struct trace_arg args[] = {
+		{ .name = text, .type = ARG_LITERAL, .s = text },
+		{ .name = "url", .type = ARG_REPEATED, .s = "a\xff" },
+	};
+	struct trace_event ev = { .track = trace_track(w.writer, &track),
+				  .time_ns = now,
+				  .name = text,
+				  .category = text,
+				  .args = args,
+				  .n_args = 2 };
+	const InternedData *in;
+	const TrackEvent *te;
+
+	ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
+	ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
+	written_read(&w);
+	in = written_packet(&w, SEQ_EVENTS, 0)->interned_data;
+	ck_assert_str_eq(in->event_names[0]->name, text);
+	ck_assert_str_eq(in->event_categories[0]->name, text);
+	ck_assert_str_eq(in->debug_annotation_names[0]->name, text);
+	ck_assert_uint_eq(in->n_debug_annotation_string_values, 2);
+	ck_assert_mem_eq(in->debug_annotation_string_values[0]->str.data, text, strlen(text));
+	ck_assert_mem_eq(in->debug_annotation_string_values[1]->str.data, "a\xef\xbf\xbd", 4);
+	ck_assert_ptr_null(written_packet(&w, SEQ_EVENTS, 1)->interned_data);
+	te = written_packet(&w, SEQ_EVENTS, 1)->track_event;
+	ck_assert_uint_eq(te->debug_annotations[0]->string_value_iid, 1);
+	ck_assert_uint_eq(te->debug_annotations[1]->string_value_iid, 2);
+	written_assert_good(&w);
+}
+END_TEST
+
 /* ---- what a trace says about itself ---- */
 
 START_TEST(a_snapshot_has_six_clocks_of_one_moment)
@@ -278,6 +314,7 @@ int main(void)
 	tcase_add_test(tc, arguments_have_the_type_they_were_given);
 	tcase_add_test(tc, an_event_without_a_track_is_an_error);
 	tcase_add_test(tc, counters_are_whole_or_broken_numbers_with_units);
+	tcase_add_test(tc, texts_of_arguments_are_told_once_if_they_come_again);
 	tcase_add_test(tc, a_snapshot_has_six_clocks_of_one_moment);
 	tcase_add_test(tc, a_complete_trace_with_its_account_is_good);
 	suite_add_tcase(s, tc);
