@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "cpus.h"
 #include "log.h"
+#include "notify.h"
 
 /* Records between two looks at the clock: about a millisecond of work. */
 #define DRAIN_BATCH 512
@@ -214,6 +215,7 @@ static int source_start(struct source *src)
 	src->n_delivered = src->n_malformed = 0;
 	memset(src->next_seq, 0, EVENT_MAX_STREAMS * s->n_cpus * sizeof(*src->next_seq));
 	src->err = src->collector->start(&env, src->why, &src->state);
+	notify("WATCHDOG=1"); /* all of them can take longer than systemd's patience */
 	if (src->err < 0) {
 		if (!src->why[0])
 			bpf_load_explain(src->err, src->collector->name, src->why, WHY_LEN);
