@@ -156,7 +156,8 @@ def check_reset(trace, pid, workers):
         verdict.equal("resets sent", len(instants_of(trace, c, "reset sent")), 1)
         others = [
             o for o in trace.connections(side="server")
-            if o.get("remote") == c.get("local") and str(o.pid) in workers.split(",")
+            if o.get("remote") == c.get("local") and o.get("local") == c.get("remote")
+            and str(o.pid) in workers.split(",")
         ]
         verdict.equal("the other end", len(others), 1)
         for o in others:

@@ -36,7 +36,8 @@ static struct net_io_event *an_io(const struct net_run *runs, unsigned n_runs, u
 	size_t n = n_runs * sizeof(*runs);
 
 	memset(&ev, 0, sizeof(ev));
-	memcpy(ev.data, runs, n);
+	if (n)
+		memcpy(ev.data, runs, n);
 	for (unsigned i = 0; i < n_runs; i++)
 		n += runs[i].len;
 	ck_assert_uint_le(n, sizeof(ev.data));
