@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK (64 * 1024)
@@ -62,6 +64,23 @@ int io_read_all(const char *path, size_t max, struct buf *dst)
 	}
 	close(fd);
 	return r;
+}
+
+int io_open_regular(const char *path)
+{
+	int at = open(path, O_PATH | O_CLOEXEC), fd;
+	char again[32];
+	struct stat st;
+
+	if (at < 0)
+		return -errno;
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", at);
+	if (fstat(at, &st) < 0 || !S_ISREG(st.st_mode))
+		fd = -EINVAL;
+	else if ((fd = open(again, O_RDONLY | O_CLOEXEC)) < 0)
+		fd = -errno;
+	close(at);
+	return fd;
 }
 
 int io_write_all(int fd, const void *data, size_t len)

@@ -12,7 +12,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +21,7 @@
 #include "bpf_load.h"
 #include "clock.h"
 #include "hash.h"
+#include "io.h"
 #include "lib_probes.h"
 #include "log.h"
 #include "net/tls_files.h"
@@ -202,7 +202,7 @@ static void probe_named(struct net_tls *t, const char *path)
 	struct module *module;
 	int fd;
 
-	fd = path[0] == '/' ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
+	fd = path[0] == '/' ? io_open_regular(path) : -EINVAL;
 	if (fd >= 0 && symbolizer_module(t->env.symbolizer, fd, path, &module) == 0)
 		probe(t, module, as_named(library), IN_ALL, NULL);
 }

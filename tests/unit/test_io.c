@@ -90,6 +90,33 @@ START_TEST(an_endless_file_ends_at_the_limit)
 }
 END_TEST
 
+START_TEST(only_a_regular_file_is_opened)
+{
+	char fifo[sizeof(path) + 8], link[sizeof(path) + 8];
+	int r = io_open_regular(path);
+
+	ck_assert_int_ge(r, 0);
+	close(r);
+	snprintf(link, sizeof(link), "%s.link", path);
+	ck_assert_int_eq(symlink(path, link), 0);
+	r = io_open_regular(link);
+	ck_assert_int_ge(r, 0);
+	close(r);
+	unlink(link);
+	ck_assert_int_eq(io_open_regular("/does/not/exist"), -ENOENT);
+	ck_assert_int_eq(io_open_regular("/tmp"), -EINVAL);
+	ck_assert_int_eq(io_open_regular("/dev/null"), -EINVAL);
+
+	/* Who would write into it is not let go on. */
+	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	ck_assert_int_eq(io_open_regular(fifo), -EINVAL);
+	ck_assert_int_eq(open(fifo, O_WRONLY | O_NONBLOCK), -1);
+	ck_assert_int_eq(errno, ENXIO);
+	unlink(fifo);
+}
+END_TEST
+
 START_TEST(a_failed_write_says_why)
 {
 	ck_assert_int_eq(io_write_all(-1, "x", 1), -EBADF);
@@ -197,6 +224,7 @@ int main(void)
 	tcase_add_test(tc, a_small_file_is_read_as_a_string);
 	tcase_add_test(tc, a_file_is_appended_up_to_its_limit);
 	tcase_add_test(tc, an_endless_file_ends_at_the_limit);
+	tcase_add_test(tc, only_a_regular_file_is_opened);
 	tcase_add_test(tc, a_failed_write_says_why);
 	tcase_add_test(tc, a_line_names_the_program_and_holds_no_control_characters);
 	tcase_add_test(tc, a_long_line_is_cut_but_ended);
