@@ -159,9 +159,10 @@ static bool defines(const struct bytes *interned, bool events)
 	wire_init(&w, interned->data, interned->len);
 	while (wire_next(&w, &f) > 0) {
 		switch (f.number) {
-		case 1: /* categories */
-		case 2: /* event names */
-		case 3: /* names of arguments */
+		case 1:	 /* categories */
+		case 2:	 /* event names */
+		case 3:	 /* names of arguments */
+		case 29: /* texts of arguments */
 			if (events)
 				return true;
 			break;
