@@ -88,7 +88,7 @@ check "standard input is a file like any other" sh -c \
 
 echo "# the samples in slices of a name"
 cat >"$T/burn.py" <<'PY'
-import os, socket, time
+import os, random, socket, time
 SIZE = 4 << 20
 a, b = socket.socketpair()
 a.setsockopt(socket.SOL_SOCKET, 32, 4 * SIZE)  # SO_SNDBUFFORCE
@@ -110,7 +110,7 @@ while time.process_time_ns() < 2000000000:
         calls += 1
         while n > 0:
             n -= b.recv_into(into, n)
-        compute(2 * spent)
+        compute(int(random.uniform(0.2, 3.8) * spent))  # in no step with the samples
 print(os.getpid(), calls, 100 * inside / time.process_time_ns())
 PY
 trace=$T/slices.perfetto-trace
