@@ -249,6 +249,15 @@ static void take_fin(struct net_layer *l, const struct net_record *rec)
 		tls_wire_fin(l->parser.tls, dir, time_ns);
 }
 
+/*
+ * Could a message begin in it? Of HTTP heads are copied, so that what was read of a large one,
+ * or of a body, in many pieces does not push out when its beginning was read.
+ */
+static bool may_begin(const struct net_layer *l, const struct net_record *rec)
+{
+	return rec->n_runs || (l->kind != LAYER_HTTP1 && l->kind != LAYER_HTTP2);
+}
+
 void net_layer_take(struct net_layer *l, const struct net_record *rec)
 {
 	if (rec->flags & NET_CUT)
@@ -256,7 +265,7 @@ void net_layer_take(struct net_layer *l, const struct net_record *rec)
 	if (rec->len == 0) {
 		take_fin(l, rec);
 	} else {
-		if (!(rec->flags & NET_SENT))
+		if (!(rec->flags & NET_SENT) && may_begin(l, rec))
 			net_times_add(&l->heard, rec->off, rec->len, rec->hdr->time_ns);
 		if (l->kind == LAYER_NONE && !l->tunnel && rec->protocol)
 			prepare(l, rec);
