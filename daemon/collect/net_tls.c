@@ -353,11 +353,6 @@ struct bpf_object *net_tls_object(struct net_tls *t)
 	return t->skel ? t->skel->obj : NULL;
 }
 
-uint64_t net_tls_probe_ns(const struct net_tls *t)
-{
-	return t->probe_ns;
-}
-
 /* ---- streams ---- */
 
 /* Those of processes that have ended; `all`: of all, since nothing is told of them any more. */

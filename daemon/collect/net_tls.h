@@ -35,7 +35,5 @@ void net_tls_tick(struct net_tls *t);
 
 /* NULL: nobody has asked for anything yet. */
 struct bpf_object *net_tls_object(struct net_tls *t);
-/* Of a probe, in nanoseconds; 0: there are none here. */
-uint64_t net_tls_probe_ns(const struct net_tls *t);
 
 #endif

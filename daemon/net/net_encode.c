@@ -145,6 +145,7 @@ static int tell_one(struct net_encoder *enc, enum net_bound bound, uint64_t now_
 		[NET_BOUND_POINTS] = { "too many instants", "retransmits and drops are left out, "
 							    "their numbers are right" },
 		[NET_BOUND_MARKS] = { "too many stacks", "instants of threads have none" },
+		[NET_BOUND_QUERIES] = { "too many queries", "DNS queries are left out" },
 	};
 	const struct trace_track track = {
 		.name = "Network bounds",

@@ -51,6 +51,7 @@ enum net_bound {
 	NET_BOUND_LANES,
 	NET_BOUND_POINTS,
 	NET_BOUND_MARKS,
+	NET_BOUND_QUERIES,
 	N_NET_BOUNDS
 };
 
@@ -216,7 +217,6 @@ struct net_encoder {
 	struct net_mark *marks; /* all there are */
 	size_t n_marks;
 	uint64_t over[N_NET_BOUNDS];
-	bool is_told[N_NET_BOUNDS];
 	int error; /* the first of what parsers handed over: they cannot tell */
 };
 

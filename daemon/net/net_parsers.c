@@ -113,6 +113,7 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 			tls_wire_free(l->parser.tls);
 			break;
 		case LAYER_DNS:
+			enc->over[NET_BOUND_QUERIES] += dns_missed(l->parser.dns);
 			dns_free(l->parser.dns);
 			break;
 		default:

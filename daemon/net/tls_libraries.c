@@ -88,7 +88,7 @@ enum tls_library tls_library_of(const char *path)
 {
 	static const struct {
 		const char *prefix;
-		enum tls_library library;
+		enum tls_library which;
 	} names[] = {
 		{ "libssl.so", TLS_OPENSSL },	{ "libssl-", TLS_OPENSSL },
 		{ "libgnutls.so", TLS_GNUTLS }, { "libgnutls-", TLS_GNUTLS },
@@ -99,7 +99,7 @@ enum tls_library tls_library_of(const char *path)
 
 	for (size_t i = 0; strstr(name, ".so") && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i].prefix, strlen(names[i].prefix)) == 0)
-			return names[i].library;
+			return names[i].which;
 	return TLS_NONE;
 }
 

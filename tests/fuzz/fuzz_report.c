@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report.h"
+#include "report_fuzz.h"
 #include "symbolize.h"
 #include "text.h"
 #include "trace_index.h"
@@ -99,25 +99,6 @@ static void examine_modules(const struct trace_index *ix)
 	trace_modules_done(&ms);
 }
 
-/* Prints into memory, and looks at it. */
-static void report(const struct report_options *o, const struct trace_index *ix)
-{
-	FILE *saved_out = stdout, *saved_err = stderr;
-	char *text = NULL;
-	size_t len;
-
-	stdout = stderr = open_memstream(&text, &len);
-	must(stdout != NULL);
-	report_on(o, ix);
-	fclose(stdout);
-	stdout = saved_out;
-	stderr = saved_err;
-	must(strlen(text) == len && text_is_utf8(text, len));
-	for (size_t i = 0; i < len; i++)
-		must(text[i] == '\n' || ((unsigned char)text[i] >= 0x20 && text[i] != 0x7f));
-	free(text);
-}
-
 /* The last bytes choose among the options, so that all are met. */
 static void report_all(const struct trace_index *ix, const uint8_t *data, size_t size)
 {
@@ -143,7 +124,7 @@ static void report_all(const struct trace_index *ix, const uint8_t *data, size_t
 			continue;
 		o.mode_arg = "*i*";
 		o.mode = &report_modes[i];
-		report(&o, ix);
+		report_fuzz(&o, ix);
 	}
 }
 

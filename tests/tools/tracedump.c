@@ -9,18 +9,14 @@
  * with ";" between them. Names are made printable. What a viewer would not
  * accept is tracectl check's to say: here unknown references are "?".
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "hash.h"
-#include "packet_decoder.h"
+#include "dump.h"
 #include "text.h"
-#include "trace_file.h"
 
 enum table { FUNCTIONS, FRAMES, CALLSTACKS, TASKS, EXECUTIONS, COUNTERS, N_TABLES };
 
@@ -38,15 +34,6 @@ struct sequence {
 	struct hash *tables[N_TABLES]; /* iid -> heap object */
 	char source[64], counter[64];
 };
-
-static void *must(void *p)
-{
-	if (!p) {
-		fputs("tracedump: out of memory\n", stderr);
-		exit(2);
-	}
-	return p;
-}
 
 static void *copy(const void *data, size_t len)
 {
@@ -195,43 +182,7 @@ static void on_packet(struct hash *sequences, const TracePacket *pkt)
 		print_sample(seq, pkt);
 }
 
-static int dump(int fd, struct packet_decoder *decoder, struct hash *sequences)
-{
-	struct trace_packet_bytes bytes;
-	struct trace_file *f;
-	int r = trace_file_open(fd, &f);
-
-	if (r < 0)
-		return r;
-	while ((r = trace_file_next(f, &bytes)) == 1) {
-		const TracePacket *pkt;
-
-		r = packet_decode(decoder, bytes.data, bytes.len, NULL, NULL, &pkt);
-		if (r < 0)
-			break;
-		on_packet(sequences, pkt);
-	}
-	trace_file_free(f);
-	return r;
-}
-
 int main(int argc, char **argv)
 {
-	/* What is held dies with the process. */
-	static struct packet_decoder *decoder;
-	static struct hash *sequences;
-	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1;
-	int r;
-
-	if (fd < 0) {
-		fprintf(stderr, "usage: tracedump FILE%s%s\n", argc == 2 ? ": " : "",
-			argc == 2 ? strerror(errno) : "");
-		return 2;
-	}
-	if (packet_decoder_new(&decoder) < 0 || hash_new(&sequences) < 0)
-		must(NULL);
-	r = dump(fd, decoder, sequences);
-	if (r < 0)
-		fprintf(stderr, "tracedump: %s: %s\n", argv[1], strerror(-r));
-	return r < 0 || fflush(stdout) != 0 ? 1 : 0;
+	return dump_main(argc, argv, "tracedump", on_packet);
 }

@@ -176,7 +176,9 @@ END_TEST
 
 /* ---- names ---- */
 
-/* Id 1, A example.org -> 10.0.0.2. */
+static uint16_t message_id = 1;
+
+/* A example.org -> 10.0.0.2. */
 static void send_message(struct net_sock sock, uint64_t time, bool sent, bool is_answer)
 {
 	static const char query[] = "\0\1\1\0\0\1\0\0\0\0\0\0\7example\3org\0\0\1\0\1";
@@ -198,6 +200,8 @@ static void send_message(struct net_sock sock, uint64_t time, bool sent, bool is
 	ev.n_runs = 1;
 	memcpy(ev.data, &run, sizeof(run));
 	memcpy(ev.data + sizeof(run), is_answer ? answer : query, run.len);
+	ev.data[sizeof(run)] = (uint8_t)(message_id >> 8);
+	ev.data[sizeof(run) + 1] = (uint8_t)message_id;
 	net_encode_record(&ev.hdr);
 }
 
@@ -365,6 +369,31 @@ START_TEST(more_connections_than_are_kept_are_all_shown)
 }
 END_TEST
 
+static void ask(unsigned n)
+{
+	for (message_id = 0; message_id < n; message_id++)
+		send_message(asker(net_client().netns), 100 * US + message_id, true, false);
+	trace_writer_source(net.w.writer, WRITTEN_SOURCE, net.start_ns + 20 * MS);
+	ck_assert_int_eq(net_encoder_flush(net.encoder, net.start_ns + 20 * MS, true), 0);
+	written_read(&net.w);
+	written_assert_account(&net.w, net.n_encoded);
+}
+
+START_TEST(as_many_queries_as_are_kept_are_shown)
+{
+	ask(4096);
+	ck_assert_ptr_null(written_track_named(&net.w, "Network bounds", WRITTEN_ANYWHERE));
+}
+END_TEST
+
+/* Those that make room have no slice, and it is said. */
+START_TEST(more_queries_than_are_kept_are_told)
+{
+	ask(4097);
+	ck_assert_ptr_nonnull(written_track_named(&net.w, "Network bounds", WRITTEN_ANYWHERE));
+}
+END_TEST
+
 START_TEST(names_of_requests_are_bounded)
 {
 	uint64_t sent = 0, received = 0;
@@ -427,6 +456,8 @@ int main(void)
 	tcase_add_test(tc, a_request_is_sent_before_it_is_received);
 	tcase_add_test(tc, ten_thousand_connections_take_less_than_64_mib);
 	tcase_add_test(tc, more_connections_than_are_kept_are_all_shown);
+	tcase_add_test(tc, as_many_queries_as_are_kept_are_shown);
+	tcase_add_test(tc, more_queries_than_are_kept_are_told);
 	tcase_add_test(tc, names_of_requests_are_bounded);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
