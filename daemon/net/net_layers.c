@@ -303,6 +303,8 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 		l->client_sends = c->sock.role == NET_ROLE_CLIENT;
 		net_parser_new(l, LAYER_DNS, false);
 	}
+	if (l->kind != LAYER_DNS) /* a socket has either datagrams or a stream */
+		return;
 	if (l->client_sends)
 		net_dns_asks(c);
 	else if (sent) /* whom this answer is for */

@@ -240,6 +240,29 @@ START_TEST(a_query_is_a_slice)
 }
 END_TEST
 
+/* As only a kernel's fault, or somebody in its place, can say. */
+START_TEST(a_datagram_on_a_socket_of_another_protocol_is_left_alone)
+{
+	static const uint8_t protocols[] = { NET_PROTOCOL_HTTP1, NET_PROTOCOL_HTTP2,
+					     NET_PROTOCOL_TLS };
+
+	for (size_t i = 0; i < sizeof(protocols); i++) {
+		struct net_sock sock = net_client();
+
+		sock.cookie += i;
+		net_io((struct net_io){ .sock = sock,
+					.time = MS,
+					.sent = true,
+					.protocol = protocols[i],
+					.text = "GET / HTTP/1.1\r\n" });
+		send_message(sock, 2 * MS, true, false);
+		send_message(sock, 3 * MS, false, true);
+	}
+	net_finish(20 * MS);
+	ck_assert_ptr_null(net_find_nth("A example.org", 0));
+}
+END_TEST
+
 START_TEST(both_ends_of_a_query_have_one_flow)
 {
 	struct net_sock server = net_server(), nobody;
@@ -448,6 +471,7 @@ int main(void)
 	tcase_add_test(tc, a_handle_used_again_is_another_stream);
 	tcase_add_test(tc, what_goes_through_a_tunnel_is_looked_at);
 	tcase_add_test(tc, a_query_is_a_slice);
+	tcase_add_test(tc, a_datagram_on_a_socket_of_another_protocol_is_left_alone);
 	tcase_add_test(tc, both_ends_of_a_query_have_one_flow);
 	tcase_add_test(tc, a_query_that_leaves_the_machine_has_no_flow);
 	tcase_add_test(tc, a_query_names_the_connection_that_it_has_led_to);
