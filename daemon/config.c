@@ -39,7 +39,7 @@ void config_defaults(struct config *config)
 		.ring_bytes = 16 << 20,
 		.client_queue_bytes = 8 << 20,
 		.max_sessions = 16,
-		.max_clients = 16,
+		.max_clients = 32, /* while all sessions are in use, status is answered */
 		.group = "tracer",
 	};
 }

@@ -15,7 +15,7 @@ FLOOD=$O/tests/integration/prog/flood
 GROUP=games
 gid=$(getent group $GROUP | cut -d: -f3)
 [ -n "$gid" ] || skip "there is no group $GROUP"
-printf 'group = %s\nclient_queue = 1M\n' $GROUP >"$T/tracerd.conf"
+printf 'group = %s\nclient_queue = 1M\nmax_clients = 16\n' $GROUP >"$T/tracerd.conf"
 start_tracerd --config "$T/tracerd.conf"
 # As another user, from where that user can reach it.
 chmod 755 "$T"

@@ -129,7 +129,7 @@ START_TEST(a_line_that_is_too_long_or_not_text_is_refused)
 	ck_assert_str_eq(err, "conf:1: line is too long");
 	ck_assert_int_eq(config_parse("conf", nul, sizeof(nul) - 1, &config, err, sizeof(err)),
 			 -EINVAL);
-	ck_assert_uint_eq(config.max_clients, 16);
+	ck_assert_uint_eq(config.max_clients, 32);
 }
 END_TEST
 
