@@ -46,6 +46,14 @@ static void add_string(struct slice *s, const char *name, const char *v)
 	add(s, name, ARG_STRING)->s = v;
 }
 
+/* By the time the wait was over: somebody else has the waker's tid, who had not begun then. */
+static bool waker_is_replaced(const struct encoder_env *env, const struct offcpu_wait *w)
+{
+	const struct thread *thread = process_table_thread(env->processes, w->ev->hdr.peer_tid);
+
+	return thread && thread->start_ns > w->woken_ns;
+}
+
 static void add_waker(const struct encoder_env *env, struct slice *s, const struct offcpu_wait *w)
 {
 	const struct event_hdr *hdr = &w->ev->hdr;
@@ -57,7 +65,7 @@ static void add_waker(const struct encoder_env *env, struct slice *s, const stru
 		add_string(s, "woken_by", w->interrupt);
 	} else {
 		thread = process_table_thread(env->processes, hdr->peer_tid);
-		if (thread) {
+		if (thread && !waker_is_replaced(env, w)) {
 			memcpy(s->waker, thread->comm, COMM_LEN);
 			s->waker[COMM_LEN] = '\0';
 			add_string(s, "waker", s->waker);
@@ -97,12 +105,17 @@ static void describe(const struct encoder_env *env, struct slice *s, const struc
 		add_true(s, "unfinished");
 }
 
-/* The track of a thread's waits; 0: out of memory. */
-static uint64_t waits_track(const struct encoder_env *env, uint32_t tgid, uint32_t tid)
+/*
+ * The track of a thread's waits, described at a time when it lived: a waker may be gone
+ * when the wait is over. 0: out of memory.
+ */
+static uint64_t waits_track(const struct encoder_env *env, uint32_t tgid, uint32_t tid,
+			    uint64_t time_ns)
 {
 	const struct thread *thread = process_table_thread(env->processes, tid);
 	struct trace_track track = { .name = OFFCPU_TRACK };
 
+	trace_writer_time(env->writer, time_ns);
 	track.parent = trace_thread_track(env->writer, tgid, tid, thread ? thread->start_ns : 0);
 	return track.parent ? trace_track(env->writer, &track) : 0;
 }
@@ -120,9 +133,13 @@ static int write_arrow(const struct encoder_env *env, const struct offcpu_wait *
 		.n_args = 1,
 		.flow_id = flow_id,
 	};
+	int r = -ENOMEM;
 
-	wakes.track = waits_track(env, hdr->peer_tgid, hdr->peer_tid);
-	return wakes.track ? trace_instant(env->writer, &wakes, 0) : -ENOMEM;
+	wakes.track = waits_track(env, hdr->peer_tgid, hdr->peer_tid, w->woken_ns);
+	if (wakes.track)
+		r = trace_instant(env->writer, &wakes, 0);
+	trace_writer_time(env->writer, w->end_ns);
+	return r;
 }
 
 static int write_runnable(const struct encoder_env *env, const struct offcpu_wait *w,
@@ -139,7 +156,7 @@ static int write_runnable(const struct encoder_env *env, const struct offcpu_wai
 	/* Slices that begin together would be nested the other way round. */
 	if (!w->was_woken || w->woken_ns <= w->begin_ns)
 		return 0;
-	if (!w->interrupt && w->ev->hdr.peer_tid) {
+	if (!w->interrupt && w->ev->hdr.peer_tid && !waker_is_replaced(env, w)) {
 		runnable.flow_id = flow_id;
 		r = write_arrow(env, w, flow_id);
 	}
@@ -153,7 +170,7 @@ int offcpu_write_slices(const struct encoder_env *env, const struct offcpu_wait 
 	int r;
 
 	describe(env, &s, w);
-	s.event.track = waits_track(env, w->ev->hdr.tgid, w->ev->hdr.tid);
+	s.event.track = waits_track(env, w->ev->hdr.tgid, w->ev->hdr.tid, w->end_ns);
 	if (!s.event.track)
 		return -ENOMEM;
 	/* The inner one first: slices are written in the order of their ends. */

@@ -267,6 +267,48 @@ START_TEST(a_wait_is_a_slice_with_its_reason_and_an_arrow_from_the_waker)
 }
 END_TEST
 
+/* When a track is described its thread must live: by the end of the wait the waker may be gone. */
+START_TEST(the_wakers_track_is_of_the_time_when_it_woke)
+{
+	struct offcpu_event ev = a_wait(1, 5, 7);
+	const TracePacket *pkt;
+	int found = 0;
+
+	encode(&ev);
+	finish();
+	written_read(&w);
+	for (size_t i = 0; (pkt = written_packet(&w, SEQ_TRACKS, i)); i++) {
+		const ThreadDescriptor *thread = pkt->track_descriptor->thread;
+
+		if (!thread)
+			continue;
+		found++;
+		ck_assert_uint_eq((pkt->timestamp - t0) / NS_PER_MS, thread->tid == WAKER ? 5 : 7);
+	}
+	ck_assert_int_eq(found, 2);
+	written_assert_good(&w);
+}
+END_TEST
+
+START_TEST(no_arrow_comes_from_who_has_the_wakers_tid_later)
+{
+	struct offcpu_event ev = a_wait(1, 5, 7);
+	struct task_info later = { .tid = WAKER,
+				   .tgid = TGID,
+				   .start_ns = t0 + 6 * NS_PER_MS,
+				   .process_start_ns = 1,
+				   .comm = "later" };
+
+	process_table_fork(processes, &later);
+	encode(&ev);
+	ck_assert_str_eq(written_events(),
+			 "runnable 5-7\n"
+			 "read pipe reason=read blocked_ns=4 runnable_ns=2 state=S fd=7 "
+			 "waker_tid=102 waker_pid=100 1-7\n");
+	written_assert_good(&w);
+}
+END_TEST
+
 START_TEST(the_sleepers_sample_weighs_the_wait_and_the_wakers_what_it_ended)
 {
 	struct offcpu_event ev = a_wait(1, 5, 7);
@@ -551,6 +593,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, a_wait_is_a_slice_with_its_reason_and_an_arrow_from_the_waker);
+	tcase_add_test(tc, the_wakers_track_is_of_the_time_when_it_woke);
+	tcase_add_test(tc, no_arrow_comes_from_who_has_the_wakers_tid_later);
 	tcase_add_test(tc, the_sleepers_sample_weighs_the_wait_and_the_wakers_what_it_ended);
 	tcase_add_test(tc, python_frames_are_behind_the_users_in_the_record);
 	tcase_add_test(tc, an_interrupt_is_not_the_doing_of_whom_it_interrupts);
