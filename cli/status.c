@@ -2,6 +2,7 @@
 /* status.c - `tracectl status`: what the daemon does, and what works on this machine. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,12 +43,28 @@ static void print_source(const SourceStatus *s)
 		       s->produced, s->lost, s->bpf_runs ? (double)s->bpf_ns / s->bpf_runs : 0.0);
 }
 
+/* The name that the user has on this machine; NULL: none. */
+static const char *user_name(uint32_t uid)
+{
+	const struct passwd *user = getpwuid(uid);
+
+	return user ? user->pw_name : NULL;
+}
+
 static void print_session(const SessionStatus *s)
 {
-	printf("  %u  uid %u pid %u  %.1f s  %s  %" PRIu64 " bytes  %" PRIu64 " events  %" PRIu64
-	       " lost  %" PRIu64 " dropped ",
-	       s->id, s->uid, s->pid, (double)s->elapsed_ns / 1e9, clean(s->sampling), s->bytes,
-	       s->events, s->lost, s->dropped);
+	const char *user = user_name(s->uid);
+	bool samples = s->sampling && s->sampling[0];
+
+	printf("  %-4u ", s->id);
+	if (user)
+		printf("%s", clean(user));
+	else
+		printf("uid %u", s->uid);
+	printf(", pid %u, %.1f s: %s; %" PRIu64 " bytes, %" PRIu64 " events, %" PRIu64
+	       " lost, %" PRIu64 " dropped\n%-6s",
+	       s->pid, (double)s->elapsed_ns / 1e9, samples ? clean(s->sampling) : "no samples",
+	       s->bytes, s->events, s->lost, s->dropped, "");
 	for (size_t i = 0; i < s->n_sources; i++)
 		printf(" %s", clean(s->sources[i]));
 	putchar('\n');
@@ -123,6 +140,7 @@ static void json_session(struct json *j, const SessionStatus *s)
 	json_object(j, NULL);
 	json_u64(j, "id", s->id);
 	json_u64(j, "uid", s->uid);
+	json_string(j, "user", user_name(s->uid));
 	json_u64(j, "pid", s->pid);
 	json_u64(j, "elapsed_ns", s->elapsed_ns);
 	json_string(j, "sampling", s->sampling);
