@@ -25,6 +25,7 @@
 
 /* So that one user cannot take all places. Root may. */
 #define MAX_CLIENTS_PER_USER 4
+#define TOO_MANY_OF_USER     "too many clients of this user: close one, 4 is the most"
 #define MAX_ERRORS	     3
 #define STALL_NS	     (30 * NS_PER_SEC)
 #define DRAIN_POLL_MS	     10
@@ -419,8 +420,11 @@ static void admit(struct control_server *s, int fd)
 		       "use tracerd (add the user to group tracer)");
 		return;
 	}
-	if (s->n_clients >= s->env.max_clients ||
-	    (cred.uid != 0 && clients_of(s, cred.uid) >= MAX_CLIENTS_PER_USER)) {
+	if (cred.uid != 0 && clients_of(s, cred.uid) >= MAX_CLIENTS_PER_USER) {
+		refuse(fd, EBUSY, TOO_MANY_OF_USER);
+		return;
+	}
+	if (s->n_clients >= s->env.max_clients) {
 		refuse(fd, EBUSY,
 		       "too many clients: close one or raise max_clients in tracerd.conf");
 		return;

@@ -119,10 +119,10 @@ check "a stranger gets nothing by not asking" \
 	says '^closed$' as_user --clear-groups "$T/rawclient" "$SOCKET" reply reply
 check "a member of the group is served" \
 	as_user --groups=$gid "$T/tracectl" --socket "$SOCKET" status
-check "one user gets 4 clients at a time" says 'error: too many clients' \
+check "one user gets 4 clients at a time" says 'error: too many clients of this user: close one, 4 is the most' \
 	as_user --groups=$gid "$T/rawclient" "$SOCKET" repeat 4 another hello 1 reply
 chmod 660 "$SOCKET"
-check "all users together get 16" says 'error: too many clients' \
+check "all users together get 16" says 'error: too many clients: close one or raise max_clients' \
 	raw repeat 16 another hello 1 reply
 check "they left nothing behind" unharmed
 
