@@ -55,6 +55,11 @@ finish() { # NAME: it has ended well
 	cat -v "$1.err"
 	return 1
 }
+# None is left to a duration: how fast they begin is the machine's affair.
+stop() { # NAME
+	kill -INT "${recorder[$1]}"
+	finish "$1"
+}
 sessions() { # PYTHON, about the list `s`
 	tracectl status --json >status.json
 	python3 -c 'import json, sys
@@ -88,11 +93,6 @@ exec 3>&1
 
 # ---- two rates on one thread, while others come and go ----
 
-# Also sixteen are stopped, not left to a duration: how fast they begin is the machine's affair.
-stop() { # NAME
-	kill -INT "${recorder[$1]}"
-	finish "$1"
-}
 spawn "$PROG/busy_marks" $(($(nproc) - 1)) 120 >marks
 busy=$!
 record slow -F 99 -s cpu
