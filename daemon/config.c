@@ -14,7 +14,7 @@
 #define MAX_FILE (64 * 1024)
 #define MAX_LINE 512
 
-enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD };
+enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD, KEY_USERS };
 
 static const struct key {
 	const char *name;
@@ -31,6 +31,10 @@ static const struct key {
 	{ "max_sessions", KEY_NUMBER, offsetof(struct config, max_sessions), 1, EVENT_MAX_STREAMS },
 	{ "max_clients", KEY_NUMBER, offsetof(struct config, max_clients), 1, 1024 },
 	{ "group", KEY_WORD, offsetof(struct config, group), 0, 63 },
+	{ "users", KEY_USERS, offsetof(struct config, users), 0, 0 },
+	{ "user_sessions", KEY_NUMBER, offsetof(struct config, user_sessions), 1,
+	  EVENT_MAX_STREAMS },
+	{ "user_queue", KEY_BYTES, offsetof(struct config, user_queue_bytes), 1 << 20, 1ull << 30 },
 };
 
 void config_defaults(struct config *config)
@@ -41,6 +45,9 @@ void config_defaults(struct config *config)
 		.max_sessions = 16,
 		.max_clients = 32, /* while all sessions are in use, status is answered */
 		.group = "tracer",
+		.users = "none",
+		.user_sessions = 2,
+		.user_queue_bytes = 2 << 20,
 	};
 }
 
@@ -65,6 +72,12 @@ static int set_key(const struct key *key, const char *value, struct config *conf
 	if (key->type == KEY_WORD) {
 		if (strlen(value) > key->max)
 			return -ERANGE;
+		strcpy(field, value);
+		return 0;
+	}
+	if (key->type == KEY_USERS) {
+		if (strcmp(value, "own") != 0 && strcmp(value, "none") != 0)
+			return -EINVAL;
 		strcpy(field, value);
 		return 0;
 	}
@@ -105,6 +118,8 @@ static int parse_line(char *line, struct config *config, char *err, size_t err_s
 		if (keys[i].type == KEY_WORD)
 			snprintf(err, err_size, "%s = '%s' has more than %llu bytes", name, value,
 				 (unsigned long long)keys[i].max);
+		else if (keys[i].type == KEY_USERS)
+			snprintf(err, err_size, "%s = '%s' is neither own nor none", name, value);
 		else
 			snprintf(err, err_size, "%s = '%s' is not between %llu and %llu", name,
 				 value, (unsigned long long)keys[i].min,
