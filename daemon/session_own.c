@@ -113,6 +113,7 @@ static const struct event_hdr *view_switch(struct own_view *v, const struct even
 	if (!goes) {
 		hide(&ev->hdr.peer_tgid, &ev->hdr.peer_tid, &ev->prev_prio, ev->prev_comm);
 		ev->prev_state = 0;
+		ev->prev_arrival = 0; /* of one of them, not of the stretch */
 	} else if (!is_own_peer(v, hdr)) {
 		memset(ev->prev_comm, 0, sizeof(ev->prev_comm));
 	}
