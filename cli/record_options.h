@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "child.h"
+#include "control.pb-c.h"
+
 #define MAX_NAMES	32
 #define MAX_PIDS	64
 #define MAX_MORE_EVENTS 7
@@ -48,5 +51,12 @@ struct record_options {
  * Splits lists in place: argv is changed.
  */
 int record_options_parse(int argc, char **argv, struct record_options *ret);
+
+/* In record_request.c. As it was written: to be called before lists are split. NULL: no memory. */
+char *record_command_line(int argc, char **argv);
+/* What points somewhere points into the options. */
+void record_fill_start(StartRequest *start, const struct record_options *o);
+/* Forks the command, if there is one, and makes it what is recorded. */
+int record_prepare_child(struct record_options *o, struct child *c);
 
 #endif
