@@ -26,8 +26,6 @@
 #include "record_options.h"
 #include "record_summary.h"
 
-enum { EXIT_LOSS = 3, EXIT_DAEMON_GONE = 4 };
-
 #define PROGRESS_MS 250
 
 struct record {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_options.h - the command line of `tracectl record`, checked. */
+/* record_options.h - the command lines of `tracectl record` and `tracectl watch`, checked. */
 #ifndef RECORD_OPTIONS_H
 #define RECORD_OPTIONS_H
 
@@ -43,6 +43,10 @@ struct record_options {
 	size_t n_plaintext;
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
+	/* Of `watch` alone. */
+	const char *events[MAX_NAMES];
+	size_t n_events;
+	uint64_t min_ns;
 	char **command; /* NULL: none; into argv */
 };
 
@@ -51,6 +55,7 @@ struct record_options {
  * Splits lists in place: argv is changed.
  */
 int record_options_parse(int argc, char **argv, struct record_options *ret);
+int watch_options_parse(int argc, char **argv, struct record_options *ret);
 
 /* In record_request.c. As it was written: to be called before lists are split. NULL: no memory. */
 char *record_command_line(int argc, char **argv);
