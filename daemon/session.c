@@ -166,6 +166,7 @@ static int new_encoders(struct session *s)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.config = &s->config,
 		.slot = s->env.slot,
 		.start_ns = s->start_ns,

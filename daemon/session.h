@@ -16,6 +16,7 @@
 #include "trace_config.h"
 #include "trace_writer.h"
 
+struct probes;
 struct session;
 
 struct session_env {
@@ -24,6 +25,7 @@ struct session_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	trace_sink_fn *sink;
 	void *sink_ctx;
 	unsigned slot;
