@@ -5,8 +5,8 @@
  *
  * A probe's expressions are compiled (daemon/probe/probe_compile.c) into code of a small
  * register machine: 64-bit registers, loads from the probed thread's memory, jumps that only
- * go forward. A load that fails ends the expression it is in: the value is "unreadable", a
- * condition is false.
+ * go forward. A load that fails ends the expression it is in, up to the next PROBES_FILTER,
+ * _EMIT, _EMIT_TEXT, _KEY or _COUNTER: its value is "unreadable", a condition is false.
  */
 #ifndef PROBES_EVENTS_H
 #define PROBES_EVENTS_H
@@ -19,20 +19,23 @@
 #define PROBES_REGISTERS 8
 #define PROBES_ARGS	 8   /* values that a hit carries, beside key and counter */
 #define PROBES_TEXT	 256 /* bytes of a string, by default and at most */
+#define PROBES_TEXTS	 4   /* strings that the code of one place compares with */
+#define PROBES_COMPARED	 64  /* bytes of one, with the NUL */
 #define PROBES_ROOM	 2048
 
 enum probes_op {
 	PROBES_END,	/* of the code */
 	PROBES_CONST,	/* dst = imm */
 	PROBES_REGISTER, /* dst = 8 bytes at offset imm of struct pt_regs */
-	PROBES_FIELD,	/* dst = `size` bytes at offset imm of the record of a tracepoint; or of
-			   fentry and fexit argument number imm / 8 */
+	PROBES_FIELD,	/* dst = `size` bytes at offset imm of the record of a tracepoint, or of
+			   the arguments of fentry and fexit; PROBES_SIGNED */
+	PROBES_RECORD,	/* dst = where that record is, in memory of the kernel, + imm */
 	PROBES_TASK,	/* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4) */
 	PROBES_LOAD,	/* dst = `size` bytes at a + imm; PROBES_SIGNED, PROBES_KERNEL */
 	PROBES_ADD,	/* dst = a op b: these up to PROBES_GE; b is `imm` with PROBES_IMM */
 	PROBES_SUB,
 	PROBES_MUL,
-	PROBES_DIV,	/* by 0: 0 */
+	PROBES_DIV,	/* by 0: 0; PROBES_SIGNED, also of the rest */
 	PROBES_MOD,
 	PROBES_AND,
 	PROBES_OR,
@@ -49,11 +52,13 @@ enum probes_op {
 	PROBES_JUMP,	/* over `imm` instructions */
 	PROBES_JUMP_IF,	/* likewise if a is not 0 */
 	PROBES_JUMP_UNLESS,
-	PROBES_TEXT_EQ,	/* dst = whether the string at a begins with / is texts[imm] */
+	PROBES_TEXT_EQ,	/* dst = whether the string at a is texts[imm], of struct probe_code, or
+			   begins with it: PROBES_PREFIX, PROBES_KERNEL */
 	/* What becomes of values: */
 	PROBES_FILTER,	/* the hit is not wanted if a is 0, or was not to be read */
 	PROBES_EMIT,	/* the next argument is a */
-	PROBES_EMIT_TEXT, /* the next argument is the string at a, of at most imm bytes */
+	PROBES_EMIT_TEXT, /* the next argument is the string at a, of at most imm bytes;
+			     PROBES_KERNEL */
 	PROBES_KEY,	/* the hit's key is a: of a begin and its end */
 	PROBES_COUNTER,	/* the value of the probe's counter is a */
 	N_PROBES_OPS
@@ -63,6 +68,7 @@ enum probes_op {
 #define PROBES_SIGNED 1
 #define PROBES_KERNEL 2 /* memory of the kernel, not of the process */
 #define PROBES_IMM    4
+#define PROBES_PREFIX 8
 
 struct probes_insn {
 	__u8 op; /* enum probes_op */
