@@ -38,10 +38,11 @@ static __always_inline struct probes_run *take_room(void)
 	return 0;
 }
 
-static __always_inline int on_hit(void *ctx, __u32 number, bool sleeps)
+static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns();
+	__u32 number = cookie;
 	struct probes_place *place = bpf_map_lookup_elem(&places, &number);
 	struct probes_counts *n = bpf_map_lookup_elem(&counts, &number);
 	struct probes_run *run;
@@ -54,7 +55,7 @@ static __always_inline int on_hit(void *ctx, __u32 number, bool sleeps)
 		lose(n);
 		return 0;
 	}
-	size = fill(ctx, run, place, n, now_ns, sleeps);
+	size = fill(ctx, run, place, n, cookie, now_ns, sleeps);
 	if (size && size <= sizeof(run->ev))
 		send(run, place, n, size);
 	run->busy = 0;

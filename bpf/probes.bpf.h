@@ -4,7 +4,8 @@
  * that says becomes a record.
  *
  * A part of the objects that are attached (probes.bpf.c and the others), which share the
- * maps below. The attach cookie is the number of a place in `places`.
+ * maps below. The attach cookie has the number of a place in
+ * `places`.
  */
 #ifndef PROBES_BPF_H
 #define PROBES_BPF_H
@@ -44,7 +45,7 @@ struct probes_run {
 	__u32 pc;
 	__u8 has_failed, is_wanted;
 	__u16 pad;
-	__u8 text[80];
+	char text[PROBES_COMPARED];
 	__u32 busy;
 	__u32 pad2;
 	struct probes_event ev;
@@ -136,10 +137,8 @@ static __always_inline __u64 of_task(struct probes_run *run, __s64 what)
 		return bpf_get_smp_processor_id();
 	case 3:
 		return run->ev.hdr.time_ns;
-	case 4:
-		return (__u32)bpf_get_current_uid_gid();
 	default:
-		return run->at;
+		return (__u32)bpf_get_current_uid_gid();
 	}
 }
 
@@ -231,21 +230,22 @@ static __always_inline void emit_text(struct probes_run *run, __u64 from, __u64 
 }
 
 /* Whether the string at `from` is the text, or begins with it. */
-static __always_inline __u64 compare_text(struct probes_run *run, const struct probes_text *text,
-					  __u64 from, bool is_kernel, bool sleeps)
+static __always_inline __u64 compare_text(struct probes_run *run, const char *text, __u64 from,
+					  __u32 flags, bool sleeps)
 {
-	__u32 n = text->len;
-
 	__builtin_memset(run->text, 0, sizeof(run->text));
-	if (load_text(run->text, PROBES_TEXT_EQ_MAX + 1, from, is_kernel, sleeps) < 0) {
+	if (load_text(run->text, PROBES_COMPARED, from, flags & PROBES_KERNEL, sleeps) < 0) {
 		run->has_failed = 1;
 		return 0;
 	}
 #pragma clang loop unroll(disable)
-	for (__u32 i = 0; i < PROBES_TEXT_EQ_MAX && i < n; i++)
-		if (run->text[i] != text->bytes[i])
+	for (__u32 i = 0; i < PROBES_COMPARED; i++) {
+		if (text[i] == 0)
+			return flags & PROBES_PREFIX || run->text[i] == 0;
+		if (run->text[i] != text[i])
 			return 0;
-	return text->is_prefix || run->text[n & 63] == 0;
+	}
+	return 1;
 }
 
 /* True: the hit is not wanted. */
@@ -298,6 +298,8 @@ static __always_inline __u64 value_of(struct probes_run *run, struct probes_plac
 				bpf_probe_read_kernel(&value, size,
 						      (const void *)(run->at + insn->imm)) != 0;
 		return extend(value, size, is_signed);
+	case PROBES_RECORD:
+		return run->at + insn->imm;
 	case PROBES_TASK:
 		return of_task(run, insn->imm);
 	case PROBES_LOAD:
@@ -307,8 +309,8 @@ static __always_inline __u64 value_of(struct probes_run *run, struct probes_plac
 	case PROBES_EXTEND:
 		return extend(a, size, is_signed);
 	case PROBES_TEXT_EQ:
-		return compare_text(run, &place->texts[insn->imm & (PROBES_TEXTS - 1)], a,
-				    is_kernel, sleeps);
+		return compare_text(run, place->texts[insn->imm & (PROBES_TEXTS - 1)], a,
+				    insn->flags, sleeps);
 	}
 	barrier_var(b);
 	b = insn->flags & PROBES_IMM ? (__u64)insn->imm
@@ -451,7 +453,8 @@ static __always_inline bool is_over(const struct probes_place *place, struct pro
 }
 
 static __always_inline void begin_event(struct probes_run *run, void *ctx,
-					const struct probes_place *place, __u64 now_ns)
+					const struct probes_place *place, __u64 cookie,
+					__u64 now_ns)
 {
 	struct probes_event *ev = &run->ev;
 
@@ -464,6 +467,7 @@ static __always_inline void begin_event(struct probes_run *run, void *ctx,
 	ev->point = place->point;
 	ev->flags = ev->n_values = ev->pad = 0;
 	ev->len = ev->n_over = 0;
+	ev->site = cookie >> 32;
 	ev->key = ev->counter = 0;
 }
 
@@ -499,9 +503,9 @@ over:
 /* 0: there is nothing to record. Else as many bytes as are to be sent; the head has no number yet.
  */
 static __always_inline __u32 fill(void *ctx, struct probes_run *run, struct probes_place *place,
-				  struct probes_counts *n, __u64 now_ns, bool sleeps)
+				  struct probes_counts *n, __u64 cookie, __u64 now_ns, bool sleeps)
 {
-	begin_event(run, ctx, place, now_ns);
+	begin_event(run, ctx, place, cookie, now_ns);
 	if (!is_to_record(run, place, n, sleeps))
 		return 0;
 	return PROBES_HEAD + run->ev.len;

@@ -5,8 +5,8 @@
  *
  * A probe's expressions are compiled (daemon/probe/probe_compile.c) into code of a small
  * register machine: 64-bit registers, loads from the probed thread's memory, jumps that only
- * go forward. A load that fails ends the expression it is in: the value is "unreadable", a
- * condition is false.
+ * go forward. A load that fails ends the expression it is in, up to the next PROBES_FILTER,
+ * _EMIT, _EMIT_TEXT, _KEY or _COUNTER: its value is "unreadable", a condition is false.
  */
 #ifndef PROBES_EVENTS_H
 #define PROBES_EVENTS_H
@@ -19,22 +19,23 @@
 #define PROBES_REGISTERS 8
 #define PROBES_ARGS	 8   /* values that a hit carries, beside key and counter */
 #define PROBES_TEXT	 256 /* bytes of a string, by default and at most */
+#define PROBES_TEXTS	 4   /* strings that the code of one place compares with */
+#define PROBES_COMPARED	 64  /* bytes of one, with the NUL */
 #define PROBES_ROOM	 2304
-#define PROBES_TEXTS	 4 /* strings that a place compares with */
 
 enum probes_op {
 	PROBES_END,	 /* of the code */
 	PROBES_CONST,	 /* dst = imm */
 	PROBES_REGISTER, /* dst = 8 bytes at offset imm of struct pt_regs */
-	PROBES_FIELD,	 /* dst = `size` bytes at offset imm of the record of a tracepoint; or of
-			    fentry and fexit argument number imm / 8 */
-	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4); the
-			    address of a tracepoint's record, in the kernel (5) */
+	PROBES_FIELD,	 /* dst = `size` bytes at offset imm of the record of a tracepoint, or of
+			    the arguments of fentry and fexit; PROBES_SIGNED */
+	PROBES_RECORD,	 /* dst = where that record is, in memory of the kernel, + imm */
+	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4) */
 	PROBES_LOAD,	 /* dst = `size` bytes at a + imm; PROBES_SIGNED, PROBES_KERNEL */
 	PROBES_ADD,	 /* dst = a op b: these up to PROBES_GE; b is `imm` with PROBES_IMM */
 	PROBES_SUB,
 	PROBES_MUL,
-	PROBES_DIV, /* by 0: 0 */
+	PROBES_DIV, /* by 0: 0; PROBES_SIGNED, also of the rest */
 	PROBES_MOD,
 	PROBES_AND,
 	PROBES_OR,
@@ -51,11 +52,13 @@ enum probes_op {
 	PROBES_JUMP,	/* over `imm` instructions */
 	PROBES_JUMP_IF, /* likewise if a is not 0 */
 	PROBES_JUMP_UNLESS,
-	PROBES_TEXT_EQ, /* dst = whether the string at a begins with / is texts[imm] */
+	PROBES_TEXT_EQ, /* dst = whether the string at a is texts[imm], of struct probe_code, or
+			   begins with it: PROBES_PREFIX, PROBES_KERNEL */
 	/* What becomes of values: */
 	PROBES_FILTER,	  /* the hit is not wanted if a is 0, or was not to be read */
 	PROBES_EMIT,	  /* the next argument is a */
-	PROBES_EMIT_TEXT, /* the next argument is the string at a, of at most imm bytes */
+	PROBES_EMIT_TEXT, /* the next argument is the string at a, of at most imm bytes;
+			     PROBES_KERNEL */
 	PROBES_KEY,	  /* the hit's key is a: of a begin and its end */
 	PROBES_COUNTER,	  /* the value of the probe's counter is a */
 	N_PROBES_OPS
@@ -65,6 +68,7 @@ enum probes_op {
 #define PROBES_SIGNED 1
 #define PROBES_KERNEL 2 /* memory of the kernel, not of the process */
 #define PROBES_IMM    4
+#define PROBES_PREFIX 8
 
 struct probes_insn {
 	__u8 op; /* enum probes_op */
@@ -75,22 +79,15 @@ struct probes_insn {
 	__s64 imm;
 };
 
-/* What PROBES_TEXT_EQ compares with, without a NUL. */
-struct probes_text {
-	__u8 len;
-	__u8 is_prefix; /* of what is there: more may follow */
-	__u8 pad[6];
-	__u8 bytes[64];
-};
-
-#define PROBES_TEXT_EQ_MAX 63
-
 /* probes_place.flags */
 #define PROBES_FILTERS 1 /* there is a PROBES_FILTER in the code */
 #define PROBES_PAIRS   2 /* an end is recorded if its begin was */
 #define PROBES_KEYED   4 /* and they are of one key, not of one thread */
 
-/* One in the map `places`: what happens where its number is the attach cookie. */
+/*
+ * One in the map `places`: what happens where its number is the low half of the attach
+ * cookie. The high half is probes_event.site.
+ */
 struct probes_place {
 	__u32 probe; /* its id */
 	__u8 point;  /* enum probes_point */
@@ -99,7 +96,7 @@ struct probes_place {
 	/* One hit each interval, with so much ahead; 0: as many as there are. */
 	__u64 interval_ns, ahead_ns;
 	struct probes_insn insns[PROBES_CODE];
-	struct probes_text texts[PROBES_TEXTS];
+	char texts[PROBES_TEXTS][PROBES_COMPARED];
 };
 
 /* What became of a place's hits, by CPU; hits = n_hits + n_over + n_unwanted + n_lost. */
@@ -170,7 +167,8 @@ struct probes_event {
 	__u8 flags;
 	__u8 n_values;
 	__u8 pad;
-	__u32 len; /* of the values, a multiple of 8 */
+	__u16 len;  /* of the values, a multiple of 8 */
+	__u16 site; /* index in probe.functions, if its symbol is a glob */
 	__u32 n_over;
 	__u64 key;
 	__u64 counter;
@@ -181,7 +179,6 @@ struct probes_event {
 
 _Static_assert(sizeof(struct probes_insn) == 16, "no padding");
 _Static_assert(sizeof(struct probes_value) == 8, "no padding");
-_Static_assert(sizeof(struct probes_text) == 72, "no padding");
 _Static_assert(sizeof(struct probes_event) == PROBES_HEAD + PROBES_ROOM, "no padding");
 
 #endif

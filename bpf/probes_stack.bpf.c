@@ -54,10 +54,11 @@ static __always_inline __u32 add_stack(void *ctx, struct stack_room *room)
 	return size;
 }
 
-static __always_inline int on_hit(void *ctx, __u32 number, bool sleeps)
+static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns();
+	__u32 number = cookie;
 	struct probes_place *place = bpf_map_lookup_elem(&places, &number);
 	struct probes_counts *n = bpf_map_lookup_elem(&counts, &number);
 	struct stack_room *room;
@@ -70,7 +71,7 @@ static __always_inline int on_hit(void *ctx, __u32 number, bool sleeps)
 		lose(n);
 		return 0;
 	}
-	size = fill(ctx, &room->run, place, n, now_ns, sleeps);
+	size = fill(ctx, &room->run, place, n, cookie, now_ns, sleeps);
 	if (size)
 		size += add_stack(ctx, room);
 	if (size && size <= sizeof(room->run.ev) + sizeof(room->bytes))

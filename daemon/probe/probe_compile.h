@@ -17,8 +17,7 @@ struct probe_types; /* what is known of one place; probe_types.h */
 struct probe_code {
 	uint32_t n; /* the last one is PROBES_END */
 	struct probes_insn insns[PROBES_CODE];
-	uint32_t n_texts;
-	struct probes_text texts[PROBES_TEXTS];
+	char texts[PROBES_TEXTS][PROBES_COMPARED]; /* for PROBES_TEXT_EQ */
 	uint32_t n_values;
 	/* For the encoder: which argument of the def each value is, and what its type became. */
 	uint8_t arg[PROBES_ARGS];

@@ -87,7 +87,10 @@ struct probe_def {
 
 /* "uprobe:libc.so.6:malloc". `why` says what is wrong with it, and where. */
 int probe_place_parse(const char *spec, struct probe_place *ret, char why[PROBE_WHY_LEN]);
-/* "size=arg0:u64" */
+/*
+ * "size=arg0:u64"; "n@end=arg0:u64" is what one behind --end becomes: taken at the end. A
+ * counter is the same.
+ */
 int probe_arg_parse(const char *text, struct probe_arg *ret, char why[PROBE_WHY_LEN]);
 /* The SPEC again, for lists and messages; cut to `size`. */
 void probe_place_text(const struct probe_place *place, char *dst, size_t size);

@@ -60,6 +60,9 @@ void probe_release(struct probe *p)
 		return;
 	if (owned->probes)
 		forget(owned->probes, p);
+	for (unsigned i = 0; i < p->n_functions; i++)
+		free(p->functions[i]);
+	free(p->functions);
 	free(owned);
 }
 

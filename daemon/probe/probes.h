@@ -43,6 +43,9 @@ struct probe {
 	uint64_t cost_ns;    /* of one hit to whoever runs into it, as measured; 0: not known */
 	/* Of the values in records, per point; the same at all sites. n 0: not known yet. */
 	struct probe_code begin, end;
+	/* What the symbol means, if it is a glob: probes_event.site is an index here. */
+	char **functions;
+	unsigned n_functions;
 	unsigned refs;
 	bool is_removed; /* and only held */
 	void *attached;	 /* the kernel half's */
