@@ -13,6 +13,7 @@
 struct control_requests;
 struct event_loop;
 struct interpreter;
+struct probes;
 struct process_table;
 struct session_manager;
 struct symbolizer;
@@ -25,6 +26,7 @@ struct control_requests_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */

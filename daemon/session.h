@@ -24,6 +24,7 @@ struct session_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	trace_sink_fn *sink;
 	void *sink_ctx;
 	unsigned slot;

@@ -81,6 +81,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
 		.interpreter = env->interpreter,
+		.probes = env->probes,
 		.marker_socket = env->marker_socket,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
@@ -320,6 +321,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.symbolizer = m->env.symbolizer,
 		.unwinder = m->env.unwinder,
 		.interpreter = m->env.interpreter,
+		.probes = m->env.probes,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
 	};

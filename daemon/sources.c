@@ -202,6 +202,7 @@ static int source_start(struct source *src)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.marker_socket = s->env.marker_socket,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
