@@ -47,6 +47,8 @@ struct collector_env {
 	size_t ring_bytes;	   /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
+	/* To be called when another one of its objects has been loaded after start(). NULL: by nobody. */
+	void (*loaded)(void *sink_ctx);
 	/*
 	 * To be called now and then by start() when it takes longer: what other
 	 * collectors have is drained. Not by session_open(), when events belong to a

@@ -16,6 +16,7 @@
 #include "trace_config.h"
 #include "trace_writer.h"
 
+struct probes;
 struct session;
 
 struct session_env {

@@ -193,6 +193,11 @@ static void exclude_own(struct source *src)
 	}
 }
 
+static void on_loaded(void *ctx)
+{
+	exclude_own(ctx);
+}
+
 static int source_start(struct source *src)
 {
 	struct sources *s = src->all;
@@ -207,6 +212,7 @@ static int source_start(struct source *src)
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,
+		.loaded = on_loaded,
 		.keep_up = s->env.keep_up,
 		.keep_up_ctx = s->env.ctx,
 	};

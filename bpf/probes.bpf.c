@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * probes.bpf.c - probes without a stack, in programs and at tracepoints.
+ *
+ * Feeds daemon/collect/probes.c. See probes.bpf.h.
+ */
+#include "probes.bpf.h"
+
+/* Hits at work on a CPU: each may be waiting for a page. */
+#define ROOMS 4
+
+struct rooms {
+	struct probes_run at[ROOMS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rooms);
+} rooms SEC(".maps");
+
+/* What the daemon has to say, put here by it. */
+struct event_hdr inbox_hdr;
+__u32 inbox_probe;
+
+static __always_inline struct probes_run *take_room(void)
+{
+	__u32 zero = 0;
+	struct rooms *all = bpf_map_lookup_elem(&rooms, &zero);
+
+	if (!all)
+		return 0;
+#pragma clang loop unroll(full)
+	for (int i = 0; i < ROOMS; i++)
+		if (take(&all->at[i]))
+			return &all->at[i];
+	return 0;
+}
+
+static __always_inline int on_hit(void *ctx, __u32 number, bool sleeps)
+{
+	/* The clock first: see event_reserve(). */
+	__u64 now_ns = bpf_ktime_get_boot_ns();
+	struct probes_place *place = bpf_map_lookup_elem(&places, &number);
+	struct probes_counts *n = bpf_map_lookup_elem(&counts, &number);
+	struct probes_run *run;
+	__u32 size;
+
+	if (!place || !n || is_own(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	run = take_room();
+	if (!run) {
+		lose(n);
+		return 0;
+	}
+	size = fill(ctx, run, place, n, now_ns, sleeps);
+	if (size && size <= sizeof(run->ev))
+		send(run, place, n, size);
+	run->busy = 0;
+	return 0;
+}
+
+SEC("uprobe.s")
+int on_uprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), true);
+}
+
+SEC("tp")
+int on_tracepoint(void *ctx)
+{
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), false);
+}
+
+char LICENSE[] SEC("license") = "GPL";
