@@ -253,6 +253,7 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
 				  &rec->session);
 	free(config.command_line);
+	free(config.probes);
 	if (r < 0 || interval_ms == 0)
 		return r;
 	if (interval_ms < MIN_PROGRESS_MS)

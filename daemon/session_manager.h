@@ -25,7 +25,7 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
-	struct probes *probes;
+	struct probes *probes; /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
