@@ -20,9 +20,8 @@ struct {
 	__type(value, struct rooms);
 } rooms SEC(".maps");
 
-/* What the daemon has to say, put here by it. */
-struct event_hdr inbox_hdr;
-__u32 inbox_probe;
+/* What the daemon has to say of a probe, put here by it. */
+struct probes_event inbox;
 
 static __always_inline struct probes_run *take_room(void)
 {
@@ -72,6 +71,24 @@ SEC("tp")
 int on_tracepoint(void *ctx)
 {
 	return on_hit(ctx, bpf_get_attach_cookie(ctx), false);
+}
+
+/* Run by the daemon: what is in the inbox goes the way of all others. */
+SEC("syscall")
+int on_notice(void *ctx)
+{
+	struct event_stream *s;
+	__u64 seq = 0;
+
+	s = stream_next(0, &seq);
+	if (!s)
+		return 0;
+	inbox.hdr.seq = seq;
+	inbox.hdr.cpu = bpf_get_smp_processor_id();
+	inbox.hdr.stream = 0;
+	inbox.hdr.size = PROBES_HEAD;
+	event_output(&inbox.hdr, s, PROBES_HEAD);
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";
