@@ -44,7 +44,7 @@ void control_requests_gone(void *ctx, struct control_client *client);
 
 /*
  * In control_config.c. Makes a configuration of a request: defaults, bounds. Pure but
- * for `config->command_line`, which the caller frees. -EINVAL with `why`.
+ * for `config->command_line` and `config->probes`, which the caller frees. -EINVAL with `why`.
  */
 struct trace_config;
 int control_requests_config(const StartRequest *req, struct trace_config *config, char *why,

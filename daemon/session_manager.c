@@ -393,6 +393,11 @@ uint32_t managed_session_id(const struct managed_session *ms)
 	return ms->id;
 }
 
+unsigned managed_session_slot(const struct managed_session *ms)
+{
+	return ms->slot;
+}
+
 void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx)
 {
 	for (struct managed_session *ms = m->first; ms; ms = ms->next)

@@ -66,6 +66,7 @@ size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);
 uint32_t managed_session_id(const struct managed_session *ms);
+unsigned managed_session_slot(const struct managed_session *ms);
 
 typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
 				const struct session_owner *owner);
