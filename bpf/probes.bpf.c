@@ -37,7 +37,7 @@ static __always_inline struct probes_run *take_room(void)
 	return 0;
 }
 
-static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
+static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns();
@@ -54,7 +54,7 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 		lose(n);
 		return 0;
 	}
-	size = fill(ctx, run, place, n, cookie, now_ns, sleeps);
+	size = fill(ctx, run, place, n, cookie, sp, now_ns, sleeps);
 	if (size && size <= sizeof(run->ev))
 		send(run, place, n, size);
 	run->busy = 0;
@@ -64,13 +64,13 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 SEC("uprobe.s")
 int on_uprobe(struct pt_regs *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), true);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), PT_REGS_SP(ctx), true);
 }
 
 SEC("tp")
 int on_tracepoint(void *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), false);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
 }
 
 /* Run by the daemon: what is in the inbox goes the way of all others. */

@@ -655,6 +655,7 @@ const struct collector probes_collector = {
 	.session_open = probes_session_open,
 	.session_close = probes_session_close,
 	.unfinished = probes_unfinished,
+	.is_machine_wide = probes_is_machine_wide,
 	.valid = probes_valid,
 	.encoder_new = probes_encoder_new,
 	.encoder_free = probes_encoder_free,
