@@ -29,6 +29,9 @@
 #define FIELD_DEFAULTS		 59
 #define FIELD_FIRST_PACKET	 87
 
+/* Of what is interned, without a sink. */
+#define MAX_PENDING (64 * 1024)
+
 /* The sequence id, the flags and two more, of at most 7 bytes each. */
 #define OWN_FIELDS_MAX 28
 
@@ -49,11 +52,11 @@ int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **
 	r = hash_new(&w->tracks);
 	if (r < 0)
 		goto fail;
-	if (deflateInit(&w->deflate, DEFLATE_LEVEL) != Z_OK) {
+	if (sink && deflateInit(&w->deflate, DEFLATE_LEVEL) != Z_OK) {
 		r = -ENOMEM;
 		goto fail;
 	}
-	w->deflate_ready = true;
+	w->deflate_ready = sink != NULL;
 	*ret = w;
 	return 0;
 
@@ -75,6 +78,7 @@ void trace_writer_free(struct trace_writer *w)
 		free(w->sequences[i].literals);
 	}
 	trace_tracks_done(w);
+	trace_tap_done(w);
 	trace_places_done(&w->places);
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
@@ -223,6 +227,17 @@ static void new_generation(struct trace_writer *w)
 	w->generation++;
 }
 
+static int hand_over(struct trace_writer *w, struct trace_block *block)
+{
+	int r = 0;
+
+	if (w->sink)
+		r = compress_block(w, block);
+	if (w->sink && r == 0)
+		r = w->sink(w->sink_ctx, w->out.data, w->out.len, block == &w->essential);
+	return r;
+}
+
 static int close_block(struct trace_writer *w, struct trace_block *block)
 {
 	bool essential = block == &w->essential;
@@ -230,9 +245,7 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 
 	if (block->packets.len == 0)
 		return 0;
-	r = compress_block(w, block);
-	if (r == 0)
-		r = w->sink(w->sink_ctx, w->out.data, w->out.len, essential);
+	r = hand_over(w, block);
 	if (r < 0 && (essential || r != -EAGAIN))
 		return r;
 
@@ -253,11 +266,24 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 	return 0;
 }
 
+/* What waits for a packet waits for ever where slices are only told. */
+static void forget_pending(struct trace_writer *w)
+{
+	for (unsigned i = 0; i < SEQ_MAX; i++) {
+		if (w->sequences[i].pending.len > MAX_PENDING) {
+			new_generation(w);
+			return;
+		}
+	}
+}
+
 /* Essential first: its descriptors and names must precede their users in the file. */
 int trace_writer_flush(struct trace_writer *w)
 {
 	int r = close_block(w, &w->essential);
 
+	if (!w->sink)
+		forget_pending(w);
 	return r < 0 ? r : close_block(w, &w->bulk);
 }
 
