@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "collector.h"
+#include "config.h"
 #include "trace_tap.h"
 
 struct event_loop;
@@ -24,14 +25,6 @@ struct flight_snapshot;
 struct session_manager;
 struct symbolizer;
 
-struct flight_config {
-	bool enabled;
-	uint64_t size_bytes;
-	uint64_t freq_hz;
-	char sources[256]; /* "cpu,sched": names of collectors */
-	char event[64];	   /* of the samples */
-};
-
 struct flight_env {
 	struct event_loop *loop;
 	struct session_manager *sessions;
@@ -39,7 +32,8 @@ struct flight_env {
 	struct flight_config config;
 };
 
-/* Records from now on, if it is enabled. What cannot start is tried again, and `status` says why. */
+/* Records from now on, if it is enabled. What cannot start is tried again, and `status` says why.
+ */
 int flight_new(const struct flight_env *env, struct flight **ret);
 void flight_free(struct flight *f); /* takes NULL; snapshots end with -ECANCELED */
 
@@ -80,8 +74,9 @@ typedef int flight_sink_fn(void *ctx, const void *data, size_t len);
 typedef void flight_done_fn(void *ctx, int err, const char *why, const struct flight_info *info);
 
 struct flight_request {
-	uint64_t last_ns;	  /* no more than whole segments that hold that; 0: all there is */
-	const char *command_line; /* for the trace's attributes, or NULL; is copied, like the rest */
+	uint64_t last_ns; /* no more than whole segments that hold that; 0: all there is */
+	const char
+		*command_line; /* for the trace's attributes, or NULL; is copied, like the rest */
 	const struct flight_mark *marks;
 	size_t n_marks;
 	flight_sink_fn *sink;
@@ -103,14 +98,14 @@ void flight_snapshot_cancel(struct flight_snapshot *s);
 
 struct flight_status {
 	bool enabled, recording;
-	const char *why;	  /* it does not record, or lacks something; or "" */
-	uint64_t size_bytes;	  /* what it may have */
-	uint64_t held_bytes;	  /* what it has */
-	uint64_t begin_ns;	  /* of what it has, CLOCK_BOOTTIME; 0: nothing */
+	const char *why;     /* it does not record, or lacks something; or "" */
+	uint64_t size_bytes; /* what it may have */
+	uint64_t held_bytes; /* what it has */
+	uint64_t begin_ns;   /* of what it has, CLOCK_BOOTTIME; 0: nothing */
 	uint64_t n_segments;
-	uint64_t n_dropped;	  /* segments, since it began */
-	uint64_t n_snapshots;	  /* taken so far */
-	uint64_t snapshot_bytes;  /* of those that are not sent yet */
+	uint64_t n_dropped;	       /* segments, since it began */
+	uint64_t n_snapshots;	       /* taken so far */
+	uint64_t snapshot_bytes;       /* of those that are not sent yet */
 	const struct session *session; /* NULL: none */
 };
 void flight_status(const struct flight *f, struct flight_status *ret);
