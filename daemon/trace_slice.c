@@ -341,7 +341,21 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 {
 	int r = put_event(w, ev, TYPE_BEGIN, 0);
 
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+	if (r == 0)
+		r = put_end(w, ev->track, end_ns, n_events);
+	if (w->tap && r == 0)
+		trace_tap_event(w, TAP_SLICE, ev, end_ns);
+	return r;
+}
+
+static void tap_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
+{
+	const struct trace_event ev = { .track = track,
+					.time_ns = inner->begin_ns,
+					.name = inner->name,
+					.category = inner->category };
+
+	trace_tap_event(w, TAP_SLICE, &ev, inner->end_ns);
 }
 
 int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -351,12 +365,23 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 
 	for (size_t i = 0; r == 0 && i < n_inner; i++)
 		r = put_inner_slice(w, ev->track, &inner[i]);
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+	if (r == 0)
+		r = put_end(w, ev->track, end_ns, n_events);
+	if (!w->tap || r < 0)
+		return r;
+	trace_tap_event(w, TAP_SLICE, ev, end_ns);
+	for (size_t i = 0; i < n_inner; i++)
+		tap_inner(w, ev->track, &inner[i]);
+	return 0;
 }
 
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
 {
-	return put_event(w, ev, TYPE_INSTANT, n_events);
+	int r = put_event(w, ev, TYPE_INSTANT, n_events);
+
+	if (w->tap && r == 0)
+		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
+	return r;
 }
 
 int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
@@ -370,7 +395,10 @@ int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns
 		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
 	else
 		put_number(&w->event, FIELD_COUNTER, bits);
-	return put_packet(w, time_ns, &w->event, false, n_events);
+	r = put_packet(w, time_ns, &w->event, false, n_events);
+	if (w->tap && r == 0)
+		trace_tap_counter(w, track, time_ns, is_double, bits);
+	return r;
 }
 
 int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)

@@ -75,6 +75,7 @@ void trace_writer_free(struct trace_writer *w)
 		free(w->sequences[i].literals);
 	}
 	trace_tracks_done(w);
+	trace_tap_done(w);
 	trace_places_done(&w->places);
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
