@@ -321,6 +321,11 @@ int session_own_restrict(struct trace_config *config, bool by_name, char *why, s
 			 "leave out --tls-plaintext");
 		return -EACCES;
 	}
+	if (config->n_probes) {
+		snprintf(why, why_size,
+			 "probes are not for users who see their own processes alone");
+		return -EACCES;
+	}
 	for (unsigned i = 0; collectors[i]; i++) {
 		if (!(config->sources & 1u << i) || session_own_gives(i))
 			continue;
