@@ -25,8 +25,7 @@ static void name_part(struct compiler *c)
 static bool begin(struct compiler *c, const char *what, const char *expr, struct cvalue *ret)
 {
 	c->what = what;
-	return probe_expr_parse(expr, &c->tree, c->why) == 0 &&
-	       cc_eval(c, c->tree.root, ret, 0);
+	return probe_expr_parse(expr, &c->tree, c->why) == 0 && cc_eval(c, c->tree.root, ret, 0);
 }
 
 static const struct probe_node *root(const struct compiler *c)
@@ -85,8 +84,9 @@ static bool convert(struct compiler *c, enum probe_type type, unsigned size, str
 	struct probe_type_entry from = cc_type(c, &v->type);
 
 	if (type == PROBE_TYPE_FLOAT && from.kind != PROBE_KIND_FLOAT && !v->is_raw)
-		return cc_refuse(c, root(c), "this is no floating-point number; of memory cast its "
-					     "address: *(double *)p");
+		return cc_refuse(c, root(c),
+				 "this is no floating-point number; of memory cast its "
+				 "address: *(double *)p");
 	if (type == PROBE_TYPE_FLOAT && from.kind == PROBE_KIND_FLOAT && from.size != size)
 		return cc_refuse(c, root(c), "this is a floating-point number of %llu bytes: f%llu",
 				 (unsigned long long)from.size, (unsigned long long)from.size * 8);

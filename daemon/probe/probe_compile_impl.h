@@ -34,8 +34,8 @@ struct cvalue {
 	enum cvalue_where where;
 	struct ctype type;
 	uint8_t reg;
-	bool is_raw;	 /* a register of which nothing else is known */
-	bool is_kernel;	 /* what lies at the address */
+	bool is_raw;	/* a register of which nothing else is known */
+	bool is_kernel; /* what lies at the address */
 	uint8_t bit_at, bit_size;
 	int64_t offset;
 	uint64_t number;

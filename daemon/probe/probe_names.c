@@ -88,8 +88,10 @@ static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, s
 	const struct probe_value *v;
 
 	if (c->place->kind == PROBE_TRACEPOINT)
-		return cc_refuse(c, node, "a tracepoint's fields have names; tracepoints have no "
-					  "arg%u", n);
+		return cc_refuse(c, node,
+				 "a tracepoint's fields have names; tracepoints have no "
+				 "arg%u",
+				 n);
 	if (is_return(c) && c->place->kind != PROBE_FEXIT)
 		return cc_refuse(c, node,
 				 "when a function returns its arguments are gone: take them at its "
@@ -121,8 +123,9 @@ static bool retval(struct compiler *c, const struct probe_node *node, struct cva
 	const struct probe_value *v;
 
 	if (!is_return(c))
-		return cc_refuse(c, node, "retval is known when a function returns: at uretprobe: "
-					  "or fexit:");
+		return cc_refuse(c, node,
+				 "retval is known when a function returns: at uretprobe: "
+				 "or fexit:");
 	if (c->types && c->types->retval != PROBE_NO_TYPE) {
 		v = probe_types_value(c->types, c->types->retval);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
@@ -167,8 +170,9 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 	static const struct {
 		const char *name;
 		uint8_t number, size;
-	} words[] = { { "pid", 0, 4 }, { "tid", 1, 4 }, { "cpu", 2, 4 }, { "time", 3, 8 },
-		      { "uid", 4, 4 } };
+	} words[] = {
+		{ "pid", 0, 4 }, { "tid", 1, 4 }, { "cpu", 2, 4 }, { "time", 3, 8 }, { "uid", 4, 4 }
+	};
 
 	*ret_found = false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -212,25 +216,27 @@ static bool unknown_name(struct compiler *c, const struct probe_node *node, cons
 	size_t n = c->types ? probe_types_n_values(c->types) : 0, len;
 
 	if (!has_types(c) && c->place->kind <= PROBE_URETPROBE)
-		return cc_refuse(c, node,
-				 "nothing is known of \"%s\": %s has no debug information (DWARF); "
-				 "install it (a package whose name ends in -dbgsym), or write arg0, "
-				 "arg1, retval or a register",
-				 name, c->place->path);
+		return cc_refuse(
+			c, node,
+			"nothing is known of \"%s\": %s has no debug information (DWARF); "
+			"install it (a package whose name ends in -dbgsym), or write arg0, "
+			"arg1, retval or a register",
+			name, c->place->path);
 	if (!has_types(c) && c->place->kind == PROBE_USDT)
-		(void)cc_refuse(c, node, "there is no \"%s\" here; a USDT probe has arg0, arg1, ...",
-				name);
+		(void)cc_refuse(c, node,
+				"there is no \"%s\" here; a USDT probe has arg0, arg1, ...", name);
 	else
 		(void)cc_refuse(c, node, "there is no \"%s\" at %s", name, c->place->symbol);
 	for (uint32_t i = 0; i < n; i++)
-		nearest_offer(&near, probe_types_string(c->types, probe_types_value(c->types, i)->name));
+		nearest_offer(&near,
+			      probe_types_string(c->types, probe_types_value(c->types, i)->name));
 	nearest_append(&near, c->why, PROBE_WHY_LEN);
 	if (near.n > 0)
 		return false;
 	/* None is like it: all that there are. */
 	for (uint32_t i = 0, said = 0; i < n && said < 12; i++) {
-		const char *other = probe_types_string(c->types,
-						       probe_types_value(c->types, i)->name);
+		const char *other =
+			probe_types_string(c->types, probe_types_value(c->types, i)->name);
 
 		len = strlen(c->why);
 		if (*other)
@@ -301,8 +307,10 @@ static bool unknown_type(struct compiler *c, const struct probe_node *node, cons
 
 	if (!has_types(c)) {
 		if (c->is_kernel)
-			return cc_refuse(c, node, "the kernel's types (BTF) are not to be had, and "
-						  "\"%s\" is no number", name);
+			return cc_refuse(c, node,
+					 "the kernel's types (BTF) are not to be had, and "
+					 "\"%s\" is no number",
+					 name);
 		return cc_refuse(c, node,
 				 "nothing is known of the type \"%s\": %s has no debug information "
 				 "(DWARF); install it (a package whose name ends in -dbgsym)",
@@ -310,8 +318,9 @@ static bool unknown_type(struct compiler *c, const struct probe_node *node, cons
 	}
 	for (uint32_t i = 0; i < probe_types_n_names(c->types); i++)
 		if (!probe_types_name(c->types, i)->is_constant)
-			nearest_offer(&near, probe_types_string(c->types,
-								probe_types_name(c->types, i)->name));
+			nearest_offer(
+				&near,
+				probe_types_string(c->types, probe_types_name(c->types, i)->name));
 	(void)cc_refuse(c, node, "there is no type \"%s\" in %s", name,
 			c->is_kernel ? "the kernel" : c->place->path);
 	nearest_append(&near, c->why, PROBE_WHY_LEN);

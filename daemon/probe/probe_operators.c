@@ -60,7 +60,8 @@ static bool compare_text(struct compiler *c, const struct probe_node *node, stru
 	if (node->code != PROBES_EQ && node->code != PROBES_NE)
 		return cc_refuse(c, node, "strings are compared with == or !=");
 	if (!cc_is_text(c, v) && !v->is_raw)
-		return cc_refuse(c, node, "what is compared with a string is one: str(p) if need be");
+		return cc_refuse(c, node,
+				 "what is compared with a string is one: str(p) if need be");
 	if (c->n_texts == PROBES_TEXTS)
 		return cc_refuse(c, node, "a probe compares with %d strings at most", PROBES_TEXTS);
 	if (!cc_text(c, node, v, reg, &max))
@@ -162,9 +163,10 @@ static bool check_sign(struct compiler *c, const struct probe_node *node, const 
 			number->number = (uint32_t)number->number;
 		return true;
 	}
-	return cc_refuse(c, node,
-			 "this compares with a negative number what is never negative; write (long) "
-			 "or (int) before it to take it as signed");
+	return cc_refuse(
+		c, node,
+		"this compares with a negative number what is never negative; write (long) "
+		"or (int) before it to take it as signed");
 }
 
 static bool is_pointer(const struct compiler *c, const struct cvalue *v)
@@ -184,8 +186,7 @@ static uint64_t stride(const struct compiler *c, const struct ctype *type)
 	return cc_type(c, &target).size;
 }
 
-static bool scale(struct compiler *c, const struct probe_node *node, struct cvalue *v,
-		  uint64_t by)
+static bool scale(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint64_t by)
 {
 	if (by == 0)
 		return cc_refuse(c, node, "how large what this points to is, is not known");
@@ -234,12 +235,12 @@ static bool pointer_arithmetic(struct compiler *c, const struct probe_node *node
 		if (!emit_binary(c, node, left, right, true, reg))
 			return false;
 		left->type = ctype_int(8, true);
-		return by == 1 || cc_emit(c, &(struct probes_insn){ .op = PROBES_DIV,
-								    .dst = reg,
-								    .a = reg,
-								    .flags = PROBES_IMM |
-									     PROBES_SIGNED,
-								    .imm = (int64_t)by });
+		return by == 1 ||
+		       cc_emit(c, &(struct probes_insn){ .op = PROBES_DIV,
+							 .dst = reg,
+							 .a = reg,
+							 .flags = PROBES_IMM | PROBES_SIGNED,
+							 .imm = (int64_t)by });
 	}
 	if (!scale(c, node, is_pointer(c, left) ? right : left, by) ||
 	    !emit_binary(c, node, left, right, false, reg))
@@ -363,8 +364,9 @@ static bool cannot_follow(struct compiler *c, const struct probe_node *node, con
 				 "what this points to is not known: the type is not, without debug "
 				 "information (DWARF); cast it, as in *(u64 *)arg0");
 	if (is_pointer(c, v))
-		return cc_refuse(c, node, "what this points to is not known; cast it, as in "
-					  "*(u64 *)p");
+		return cc_refuse(c, node,
+				 "what this points to is not known; cast it, as in "
+				 "*(u64 *)p");
 	return cc_refuse(c, node, "this is %s and no pointer",
 			 cc_type_name(c, &v->type, text, sizeof(text)));
 }
@@ -381,10 +383,9 @@ static bool follow(struct compiler *c, const struct probe_node *node, struct cva
 	if (!is_pointer(c, v) || !cc_target(c, &v->type, &target) ||
 	    cc_type(c, &target).kind == PROBE_KIND_VOID)
 		return cannot_follow(c, node, v);
-	*v = (struct cvalue){ .where = CVALUE_MEMORY,
-			      .reg = v->reg,
-			      .type = target,
-			      .is_kernel = c->is_kernel };
+	*v = (struct cvalue){
+		.where = CVALUE_MEMORY, .reg = v->reg, .type = target, .is_kernel = c->is_kernel
+	};
 	return true;
 }
 
@@ -394,8 +395,7 @@ static bool eval_member(struct compiler *c, const struct probe_node *node, struc
 	if (!cc_eval(c, node->left, ret, reg))
 		return false;
 	if (node->op == PROBE_NODE_ARROW) {
-		if (cc_type(c, &ret->type).kind == PROBE_KIND_STRUCT &&
-		    ret->where != CVALUE_STRING)
+		if (cc_type(c, &ret->type).kind == PROBE_KIND_STRUCT && ret->where != CVALUE_STRING)
 			return cc_refuse(c, node, "this is no pointer: write .%s",
 					 probe_node_text(&c->tree, node));
 		if (!follow(c, node, ret, reg))

@@ -6,12 +6,12 @@
 
 #include "probe/probe_types.h"
 
-#define MAX_TYPES	1024
-#define MAX_MEMBERS	4096
-#define MAX_VALUES	512
-#define MAX_NAMES	1024
-#define MAX_STRINGS	(64u << 10)
-#define MAX_REGISTER	4096 /* beyond any struct pt_regs */
+#define MAX_TYPES    1024
+#define MAX_MEMBERS  4096
+#define MAX_VALUES   512
+#define MAX_NAMES    1024
+#define MAX_STRINGS  (64u << 10)
+#define MAX_REGISTER 4096 /* beyond any struct pt_regs */
 
 /* What precedes the lists. */
 struct head {
@@ -216,8 +216,7 @@ static bool values_valid(const struct probe_types *t, const struct head *h)
 		    !location_valid(&v->at))
 			return false;
 	}
-	return h->n_args <= h->n_values &&
-	       (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
+	return h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
 }
 
 static bool head_valid(const struct head *h, size_t len)
@@ -226,9 +225,9 @@ static bool head_valid(const struct head *h, size_t len)
 	       h->n_values <= MAX_VALUES && h->n_names <= MAX_NAMES && h->strings_len >= 1 &&
 	       h->strings_len <= MAX_STRINGS &&
 	       len == sizeof(*h) + h->n_types * sizeof(struct probe_type_entry) +
-			      h->n_members * sizeof(struct probe_member) +
-			      h->n_values * sizeof(struct probe_value) +
-			      h->n_names * sizeof(struct probe_name) + h->strings_len;
+			       h->n_members * sizeof(struct probe_member) +
+			       h->n_values * sizeof(struct probe_value) +
+			       h->n_names * sizeof(struct probe_name) + h->strings_len;
 }
 
 static int take(struct buf *dst, const uint8_t **at, size_t len)

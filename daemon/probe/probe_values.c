@@ -36,11 +36,10 @@ bool cc_emit(struct compiler *c, const struct probes_insn *insn)
 
 bool cc_emit_imm(struct compiler *c, enum probes_op op, uint8_t dst, uint8_t a, int64_t imm)
 {
-	return cc_emit(c, &(struct probes_insn){ .op = (uint8_t)op,
-						 .dst = dst,
-						 .a = a,
-						 .flags = PROBES_IMM,
-						 .imm = imm });
+	return cc_emit(
+		c,
+		&(struct probes_insn){
+			.op = (uint8_t)op, .dst = dst, .a = a, .flags = PROBES_IMM, .imm = imm });
 }
 
 bool cc_emit_extend(struct compiler *c, uint8_t reg, unsigned size, bool is_signed)
@@ -65,10 +64,10 @@ bool cc_has_register(struct compiler *c, const struct probe_node *node, uint8_t 
 
 struct ctype ctype_of_kind(enum probe_type_kind kind, unsigned size)
 {
-	return (struct ctype){ .index = PROBE_NO_TYPE,
-			       .own = { .kind = (uint8_t)kind,
-					.size = size,
-					.target = PROBE_NO_TYPE } };
+	return (struct ctype){
+		.index = PROBE_NO_TYPE,
+		.own = { .kind = (uint8_t)kind, .size = size, .target = PROBE_NO_TYPE }
+	};
 }
 
 struct ctype ctype_int(unsigned size, bool is_signed)
@@ -117,11 +116,16 @@ bool cc_target(const struct compiler *c, const struct ctype *type, struct ctype 
 const char *cc_type_name(const struct compiler *c, const struct ctype *type, char *dst, size_t size)
 {
 	static const char *const kinds[PROBE_KINDS] = {
-		[PROBE_KIND_VOID] = "void",	      [PROBE_KIND_INT] = "a number",
-		[PROBE_KIND_BOOL] = "a bool",	      [PROBE_KIND_FLOAT] = "a floating-point number",
-		[PROBE_KIND_ENUM] = "an enum",	      [PROBE_KIND_POINTER] = "a pointer",
-		[PROBE_KIND_ARRAY] = "an array",      [PROBE_KIND_STRUCT] = "a struct",
-		[PROBE_KIND_FUNCTION] = "a function", [PROBE_KIND_OTHER] = "something else",
+		[PROBE_KIND_VOID] = "void",
+		[PROBE_KIND_INT] = "a number",
+		[PROBE_KIND_BOOL] = "a bool",
+		[PROBE_KIND_FLOAT] = "a floating-point number",
+		[PROBE_KIND_ENUM] = "an enum",
+		[PROBE_KIND_POINTER] = "a pointer",
+		[PROBE_KIND_ARRAY] = "an array",
+		[PROBE_KIND_STRUCT] = "a struct",
+		[PROBE_KIND_FUNCTION] = "a function",
+		[PROBE_KIND_OTHER] = "something else",
 	};
 	struct probe_type_entry entry = cc_type(c, type);
 	struct ctype target;
@@ -233,13 +237,13 @@ bool cc_load(struct compiler *c, const struct probe_node *node, struct cvalue *v
 	bool is_signed = type.flags & PROBE_TYPE_IS_SIGNED;
 
 	if (v->where == CVALUE_LITERAL)
-		return cc_refuse(c, node,
-				 "a string can only be compared with: str(p) == \"text\"");
+		return cc_refuse(c, node, "a string can only be compared with: str(p) == \"text\"");
 	if (v->where == CVALUE_STRING)
 		return cc_refuse(c, node, "this is a string, and here a number is expected");
 	if (type.kind == PROBE_KIND_STRUCT)
-		return cc_refuse(c, node, "this is a struct; name a member of it, or write & before "
-					  "it for its address");
+		return cc_refuse(c, node,
+				 "this is a struct; name a member of it, or write & before "
+				 "it for its address");
 	if (v->where == CVALUE_CONSTANT || v->where == CVALUE_REGISTER)
 		return true;
 	if (!cc_has_register(c, node, reg))
@@ -314,10 +318,9 @@ static bool place_nowhere(struct compiler *c, const struct probe_node *node, int
 /* The address is computed, but for an offset. */
 static bool place_memory(struct compiler *c, const struct probe_location *at, uint8_t reg)
 {
-	struct probes_insn add = { .op = PROBES_ADD,
-				   .dst = reg,
-				   .a = reg,
-				   .b = (uint8_t)(reg + 1) };
+	struct probes_insn add = {
+		.op = PROBES_ADD, .dst = reg, .a = reg, .b = (uint8_t)(reg + 1)
+	};
 
 	if (at->registers[0] == PROBE_NO_REGISTER) {
 		if (!cc_emit_imm(c, PROBES_CONST, reg, 0, 0))
@@ -338,15 +341,13 @@ static bool place_memory(struct compiler *c, const struct probe_location *at, ui
 
 static bool place_data_loc(struct compiler *c, const struct probe_location *at, uint8_t reg)
 {
-	struct probes_insn add = { .op = PROBES_ADD,
-				   .dst = reg,
-				   .a = reg,
-				   .b = (uint8_t)(reg + 1) };
+	struct probes_insn add = {
+		.op = PROBES_ADD, .dst = reg, .a = reg, .b = (uint8_t)(reg + 1)
+	};
 
-	return cc_emit(c, &(struct probes_insn){ .op = PROBES_FIELD,
-						 .dst = reg,
-						 .size = 4,
-						 .imm = at->offset }) &&
+	return cc_emit(c,
+		       &(struct probes_insn){
+			       .op = PROBES_FIELD, .dst = reg, .size = 4, .imm = at->offset }) &&
 	       cc_emit_imm(c, PROBES_AND, reg, reg, DATA_LOC_OFFSET) &&
 	       cc_emit_imm(c, PROBES_RECORD, add.b, 0, 0) && cc_emit(c, &add);
 }
@@ -354,7 +355,8 @@ static bool place_data_loc(struct compiler *c, const struct probe_location *at, 
 bool cc_place(struct compiler *c, const struct probe_node *node, const struct probe_location *at,
 	      struct ctype type, struct cvalue *ret, uint8_t reg)
 {
-	struct probe_location pc = { .registers = { probe_arch_pc(PROBE_ARCH), PROBE_NO_REGISTER } };
+	struct probe_location pc = { .registers = { probe_arch_pc(PROBE_ARCH),
+						    PROBE_NO_REGISTER } };
 
 	*ret = (struct cvalue){ .type = type,
 				.reg = reg,

@@ -244,8 +244,7 @@ static void step(struct run *run, const struct probes_insn *insn)
 
 static bool is_jump(const struct run *run, const struct probes_insn *insn)
 {
-	return insn->op == PROBES_JUMP ||
-	       (insn->op == PROBES_JUMP_IF && run->r[insn->a]) ||
+	return insn->op == PROBES_JUMP || (insn->op == PROBES_JUMP_IF && run->r[insn->a]) ||
 	       (insn->op == PROBES_JUMP_UNLESS && !run->r[insn->a]);
 }
 
