@@ -31,7 +31,6 @@ struct probe_code {
  * probe are compiled each for itself). `types` NULL: none are known.
  */
 int probe_compile(const struct probe_def *def, enum probes_point point,
-		  const struct probe_types *types, struct probe_code *ret,
-		  char why[PROBE_WHY_LEN]);
+		  const struct probe_types *types, struct probe_code *ret, char why[PROBE_WHY_LEN]);
 
 #endif

@@ -81,7 +81,8 @@ struct probe_def {
 	char key[PROBE_EXPR_LEN];	/* "": a begin and its end are of one thread, and nest */
 	struct probe_arg counter;	/* its name "": none */
 	bool with_stack;
-	uint32_t rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
+	uint32_t
+		rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
 };
 
 /* "uprobe:libc.so.6:malloc". `why` says what is wrong with it, and where. */
