@@ -229,6 +229,8 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	why[0] = '\0';
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
 	if (r == 0)
+		r = trace_writer_tap(s->writer, env->tap, env->sink_ctx);
+	if (r == 0)
 		r = acquire_sources(s, why);
 	if (r < 0)
 		goto fail;

@@ -14,7 +14,7 @@
 
 #include "sources.h"
 #include "trace_config.h"
-#include "trace_writer.h"
+#include "trace_tap.h"
 
 struct probes;
 struct session;
@@ -26,8 +26,9 @@ struct session_env {
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
 	struct probes *probes;
-	trace_sink_fn *sink;
+	trace_sink_fn *sink; /* NULL: nothing is written, `tap` is told */
 	void *sink_ctx;
+	trace_tap_fn *tap; /* NULL: nobody listens; with `sink_ctx` */
 	unsigned slot;
 };
 

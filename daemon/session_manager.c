@@ -270,6 +270,8 @@ static int on_timer(void *ctx, uint32_t events)
 			(void)session_tick(ms->session, now_ns);
 		if (flush && !ms->drained)
 			(void)session_flush(ms->session, now_ns);
+		if (ms->owner.told)
+			ms->owner.told(ms->owner.ctx, now_ns);
 		if (advance(ms, now_ns)) {
 			end_session(ms);
 			continue;
@@ -324,6 +326,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.probes = m->env.probes,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
+		.tap = owner->tap,
 	};
 	struct managed_session *ms;
 	int slot = free_slot(m), r;

@@ -38,8 +38,11 @@ struct sources *session_manager_sources(struct session_manager *m);
 /* Whose session it is, and where its trace goes. */
 struct session_owner {
 	uid_t uid;
-	pid_t pid; /* left out of samples and system calls; 0: not known */
-	trace_sink_fn *sink;
+	pid_t pid;	     /* left out of samples and system calls; 0: not known */
+	trace_sink_fn *sink; /* NULL: there is no trace, `tap` is told of what happens */
+	trace_tap_fn *tap;   /* or NULL */
+	/* All that has come so far was told: now and then, some ms apart. Optional. */
+	void (*told)(void *ctx, uint64_t now_ns);
 	/*
 	 * The session has ended, by itself or as asked: everything is in the
 	 * sink. `reason`: "" as asked, else why. The session is freed when this

@@ -2,16 +2,18 @@
 /*
  * trace_writer_impl.h - the insides of a trace writer, shared by its
  * files: trace_writer.c (packets and blocks), trace_sample.c (samples), trace_intern.c (interned
- * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them).
+ * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them),
+ * trace_tap.c (who listens).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "buf.h"
 #include "collector.h"
 #include "hash.h"
+#include "trace_tap.h"
 #include "trace_writer.h"
 
 #define INTERN_KINDS 64 /* field numbers of InternedData that we use are below */
@@ -73,10 +75,13 @@ struct trace_writer {
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
 
+	trace_tap_fn *tap; /* NULL: nobody listens */
+	void *tap_ctx;
+	struct hash *tapped; /* uuid -> struct tapped_track; NULL: nobody has listened yet */
+
 	struct buf out;		       /* one compressed block */
 	struct buf packet, event, arg; /* in the making */
-	z_stream deflate;
-	bool deflate_ready;
+	struct libdeflate_compressor *deflate;
 };
 
 /* trace_writer_put() that leaves the block open, for packets that must share one. */
@@ -100,6 +105,23 @@ uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);
+/* Tells trace_tap_track() of all that there are. */
+int trace_tracks_tap(struct trace_writer *w);
+
+/* What a tap is told of a track, once that is described: whose it is, or its name. */
+struct tapped_track {
+	uint64_t parent;
+	uint32_t tgid, tid;
+	char name[]; /* "": it is a thread's or a process's */
+};
+int trace_tap_track(struct trace_writer *w, uint64_t uuid, const struct tapped_track *track,
+		    const char *name);
+void trace_tap_done(struct trace_writer *w);
+/* For who writes; to be called if there is a tap. */
+void trace_tap_event(struct trace_writer *w, enum trace_tap_kind kind, const struct trace_event *ev,
+		     uint64_t end_ns);
+void trace_tap_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+		       uint64_t bits);
 
 void trace_places_note(struct trace_places *p, const struct location *loc);
 /* What is not sure yet is now, or went down with its block. */
