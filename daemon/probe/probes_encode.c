@@ -268,7 +268,7 @@ static int on_begin(struct probes_encoder *enc, struct hit_stacks *all, struct h
 static int on_end(struct probes_encoder *enc, struct hit_stacks *all, struct hit_stack *stack,
 		  struct probes_known *known, const struct probes_event *ev, uint64_t time_ns)
 {
-	struct open_hit *open = hit_stack_find(stack, known);
+	struct open_hit *open = hit_stack_find(stack, known, known->is_call ? ev->site : -1);
 	int r;
 
 	if (stack->n_over > 0) {
@@ -381,7 +381,7 @@ static int on_pause(struct probes_encoder *enc, struct probes_known *known,
 		while (r == 0 && hash_next(all[i]->all, &pos, NULL, NULL, &stack)) {
 			struct open_hit *open;
 
-			while (r == 0 && (open = hit_stack_find(stack, known)) != NULL)
+			while (r == 0 && (open = hit_stack_find(stack, known, -1)) != NULL)
 				r = write_open(enc, all[i], stack, open, NULL, ev->hdr.time_ns);
 		}
 	}
