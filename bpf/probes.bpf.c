@@ -20,9 +20,8 @@ struct {
 	__type(value, struct rooms);
 } rooms SEC(".maps");
 
-/* What the daemon has to say, put here by it. */
-struct event_hdr inbox_hdr;
-__u32 inbox_probe;
+/* What the daemon has to say of a probe, put here by it. */
+struct probes_event inbox;
 
 static __always_inline struct probes_run *take_room(void)
 {
@@ -38,7 +37,7 @@ static __always_inline struct probes_run *take_room(void)
 	return 0;
 }
 
-static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
+static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns();
@@ -55,7 +54,7 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 		lose(n);
 		return 0;
 	}
-	size = fill(ctx, run, place, n, cookie, now_ns, sleeps);
+	size = fill(ctx, run, place, n, cookie, sp, now_ns, sleeps);
 	if (size && size <= sizeof(run->ev))
 		send(run, place, n, size);
 	run->busy = 0;
@@ -65,13 +64,31 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 SEC("uprobe.s")
 int on_uprobe(struct pt_regs *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), true);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), PT_REGS_SP(ctx), true);
 }
 
 SEC("tp")
 int on_tracepoint(void *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), false);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
+}
+
+/* Run by the daemon: what is in the inbox goes the way of all others. */
+SEC("syscall")
+int on_notice(void *ctx)
+{
+	struct event_stream *s;
+	__u64 seq = 0;
+
+	s = stream_next(0, &seq);
+	if (!s)
+		return 0;
+	inbox.hdr.seq = seq;
+	inbox.hdr.cpu = bpf_get_smp_processor_id();
+	inbox.hdr.stream = 0;
+	inbox.hdr.size = PROBES_HEAD;
+	event_output(&inbox.hdr, s, PROBES_HEAD);
+	return 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

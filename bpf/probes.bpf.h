@@ -453,7 +453,7 @@ static __always_inline bool is_over(const struct probes_place *place, struct pro
 }
 
 static __always_inline void begin_event(struct probes_run *run, void *ctx,
-					const struct probes_place *place, __u64 cookie,
+					const struct probes_place *place, __u64 cookie, __u64 sp,
 					__u64 now_ns)
 {
 	struct probes_event *ev = &run->ev;
@@ -468,6 +468,7 @@ static __always_inline void begin_event(struct probes_run *run, void *ctx,
 	ev->flags = ev->n_values = ev->pad = 0;
 	ev->len = ev->n_over = 0;
 	ev->site = cookie >> 32;
+	ev->sp = sp;
 	ev->key = ev->counter = 0;
 }
 
@@ -503,9 +504,10 @@ over:
 /* 0: there is nothing to record. Else as many bytes as are to be sent; the head has no number yet.
  */
 static __always_inline __u32 fill(void *ctx, struct probes_run *run, struct probes_place *place,
-				  struct probes_counts *n, __u64 cookie, __u64 now_ns, bool sleeps)
+				  struct probes_counts *n, __u64 cookie, __u64 sp, __u64 now_ns,
+				  bool sleeps)
 {
-	begin_event(run, ctx, place, cookie, now_ns);
+	begin_event(run, ctx, place, cookie, sp, now_ns);
 	if (!is_to_record(run, place, n, sleeps))
 		return 0;
 	return PROBES_HEAD + run->ev.len;

@@ -172,10 +172,11 @@ struct probes_event {
 	__u32 n_over;
 	__u64 key;
 	__u64 counter;
+	__u64 sp; /* the stack pointer of a thread that runs into a probe; 0: of the kernel's */
 	__u8 bytes[PROBES_ROOM]; /* values */
 };
 
-#define PROBES_HEAD (sizeof(struct event_hdr) + 32)
+#define PROBES_HEAD (sizeof(struct event_hdr) + 40)
 
 _Static_assert(sizeof(struct probes_insn) == 16, "no padding");
 _Static_assert(sizeof(struct probes_value) == 8, "no padding");

@@ -54,7 +54,7 @@ static __always_inline __u32 add_stack(void *ctx, struct stack_room *room)
 	return size;
 }
 
-static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
+static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps)
 {
 	/* The clock first: see event_reserve(). */
 	__u64 now_ns = bpf_ktime_get_boot_ns();
@@ -71,7 +71,7 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 		lose(n);
 		return 0;
 	}
-	size = fill(ctx, &room->run, place, n, cookie, now_ns, sleeps);
+	size = fill(ctx, &room->run, place, n, cookie, sp, now_ns, sleeps);
 	if (size)
 		size += add_stack(ctx, room);
 	if (size && size <= sizeof(room->run.ev) + sizeof(room->bytes))
@@ -83,13 +83,13 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, bool sleeps)
 SEC("uprobe.s")
 int on_uprobe(struct pt_regs *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), true);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), PT_REGS_SP(ctx), true);
 }
 
 SEC("tp")
 int on_tracepoint(void *ctx)
 {
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), false);
+	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
 }
 
 char LICENSE[] SEC("license") = "GPL";
