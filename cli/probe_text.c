@@ -175,6 +175,9 @@ static int take_stack(struct reader *rd)
 	int r;
 
 	rd->def->has_stack = rd->def->stack = 1;
+	skip_blanks(rd);
+	if (part_at(rd->at) >= 0)
+		return 0;
 	text = take_rest(rd);
 	r = text ? 0 : -ENOMEM;
 	if (text && *text)
