@@ -95,6 +95,7 @@ bool hit_stack_push(struct hit_stacks *s, struct hit_stack *stack, struct probes
 	}
 	open->known = known;
 	open->site = ev->site;
+	open->sp = ev->sp;
 	open->begin_ns = begin_ns;
 	if (stack->depth < PROBES_DEPTH)
 		open->ev = keep_record(s, ev);

@@ -27,6 +27,7 @@ struct open_hit {
 	struct open_hit *outer;
 	struct probes_known *known;
 	unsigned site; /* which function of it, of a glob */
+	uint64_t sp;   /* the user's; below it is the function's frame */
 	uint64_t begin_ns;
 	bool is_crossed;	 /* it has outlived one around it: it is on a track of its own */
 	struct probes_event *ev; /* the record, as long as it is; NULL: too deep to be shown */

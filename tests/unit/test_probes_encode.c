@@ -360,6 +360,28 @@ START_TEST(what_a_function_has_called_ends_with_it)
 }
 END_TEST
 
+START_TEST(a_function_that_was_left_ends_when_its_stack_is_used_again)
+{
+	struct probe *f = add_call("f"), *g = add_call("g");
+	static const uint64_t sp[] = { 0x7000, 0x6000, 0x6800, 0x6800, 0x7fff0000 };
+
+	for (int i = 0; i < 5; i++) {
+		make(i == 0 ? f : g, PROBES_BEGIN, 1001);
+		ev.sp = sp[i];
+		send();
+	}
+	make(g, PROBES_FINISH, 1001); /* of the last one, on a signal's stack */
+	ev.sp = sp[4] + 8;
+	send();
+	stop();
+	ck_assert_str_eq(written(), "main B@20 g unfinished=true; main E@20; "
+				    "main B@50 g; main E@60; "
+				    "main B@40 g unfinished=true; main E@60; "
+				    "main B@30 g unfinished=true; main E@60; "
+				    "main B@10 f unfinished=true; main E@60");
+}
+END_TEST
+
 START_TEST(pairs_that_cross_get_out_of_the_way)
 {
 	struct probe *f = add_call("f"), *gc = add_pair("gc");
@@ -637,6 +659,7 @@ int main(void)
 	tcase_add_test(tc, a_slice_has_what_both_ends_say);
 	tcase_add_test(tc, recursion_nests_and_threads_do_not_mix);
 	tcase_add_test(tc, what_a_function_has_called_ends_with_it);
+	tcase_add_test(tc, a_function_that_was_left_ends_when_its_stack_is_used_again);
 	tcase_add_test(tc, pairs_that_cross_get_out_of_the_way);
 	tcase_add_test(tc, pairs_in_the_kernel_are_below_their_thread);
 	tcase_add_test(tc, an_end_without_a_begin_is_counted);
