@@ -94,11 +94,21 @@ struct sched_info {
 	unsigned long long last_arrival;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+	int group_exit_code;
+	unsigned int flags;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_info sched_info;
 	unsigned int __state;
-	int exit_state;
+	int exit_state, exit_code;
 	unsigned int flags;
 	int prio;
 	int pid;
@@ -109,6 +119,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	const struct cred *cred;
 	char comm[16];
+	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	__u64 start_boottime;
@@ -161,5 +172,8 @@ struct irqaction {
 #define PF_EXITING   0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD   0x00200000
+
+/* signal_struct.flags: group_exit_code is that of the process */
+#define SIGNAL_GROUP_EXIT 0x00000004
 
 #endif

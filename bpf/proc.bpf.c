@@ -79,13 +79,28 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* Threads count down before they come here; who is not the last says nothing for the process. */
+static __always_inline void read_exit(struct proc_task_event *ev, struct task_struct *task)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+
+	if (BPF_CORE_READ(signal, live.counter) > 0)
+		return;
+	ev->flags |= PROC_IS_LAST;
+	ev->exit_code = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT
+				? BPF_CORE_READ(signal, group_exit_code)
+				: BPF_CORE_READ(task, group_leader, exit_code);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct proc_task_event *ev = task_event(PROC_EXIT, task);
 
-	if (ev)
-		event_submit(ev);
+	if (!ev)
+		return 0;
+	read_exit(ev, task);
+	event_submit(ev);
 	return 0;
 }
 

@@ -18,6 +18,7 @@ enum proc_event_type {
 
 /* proc_task_event.flags */
 #define PROC_IS_KTHREAD 1
+#define PROC_IS_LAST	2 /* PROC_EXIT: the process ends; two at once may both be told so */
 
 /*
  * hdr.tid is the task the event is about, hdr.peer_tid was current on hdr.cpu:
@@ -27,7 +28,10 @@ struct proc_task_event {
 	struct event_hdr hdr;
 	__u64 start_ns;		/* of the task: with its tid, who it is */
 	__u64 process_start_ns; /* of its process's leader; not with PROC_FREE, nor is ppid */
-	__u64 clone_flags;	/* PROC_NEWTASK */
+	union {
+		__u64 clone_flags; /* PROC_NEWTASK */
+		__u64 exit_code;   /* PROC_IS_LAST: of the process, as wait(2) has it */
+	};
 	__u32 uid;
 	__s32 prio;
 	__u32 flags;

@@ -11,6 +11,7 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
+#include "control_probes.h"
 #include "control_status.h"
 #include "control_watch.h"
 #include "event_loop.h"
@@ -26,6 +27,7 @@
 struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
+	struct control_probes *probes;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -40,17 +42,30 @@ struct recording {
 
 int control_requests_new(const struct control_requests_env *env, struct control_requests **ret)
 {
+	const struct control_probes_env probes = {
+		.loop = env->loop,
+		.sessions = env->sessions,
+		.probes = env->probes,
+	};
 	struct control_requests *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
 		return -ENOMEM;
 	r->env = *env;
+	err = control_probes_new(&probes, &r->probes);
+	if (err < 0) {
+		free(r);
+		return err;
+	}
 	*ret = r;
 	return 0;
 }
 
 void control_requests_free(struct control_requests *r)
 {
+	if (r)
+		control_probes_free(r->probes);
 	free(r);
 }
 
@@ -280,6 +295,7 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
 				  &rec->session);
 	free(config.command_line);
+	free(config.probes);
 	if (r < 0 || interval_ms == 0)
 		return r;
 	if (interval_ms < MIN_PROGRESS_MS)
@@ -368,6 +384,24 @@ static int on_sources(struct control_requests *r, struct control_client *client,
 	return control_sources_reply(r->env.sessions, client, req->id);
 }
 
+static int on_probe_add(struct control_requests *r, struct control_client *client,
+			const Request *req)
+{
+	return control_probes_add(r->probes, client, req);
+}
+
+static int on_probe_list(struct control_requests *r, struct control_client *client,
+			 const Request *req)
+{
+	return control_probes_list(r->probes, client, req->id);
+}
+
+static int on_probe_remove(struct control_requests *r, struct control_client *client,
+			   const Request *req)
+{
+	return control_probes_remove(r->probes, client, req);
+}
+
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
 {
 	static const struct {
@@ -381,6 +415,9 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 		{ offsetof(Request, watch), on_watch },
 		{ offsetof(Request, status), on_status },
 		{ offsetof(Request, sources), on_sources },
+		{ offsetof(Request, probe_add), on_probe_add },
+		{ offsetof(Request, probe_list), on_probe_list },
+		{ offsetof(Request, probe_remove), on_probe_remove },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -396,6 +433,7 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct control_requests *r = ctx;
 	struct recording *rec = control_client_data(client);
 
+	control_probes_gone(r->probes, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

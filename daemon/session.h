@@ -16,6 +16,7 @@
 #include "trace_config.h"
 #include "trace_tap.h"
 
+struct probes;
 struct session;
 
 struct session_env {
@@ -24,6 +25,7 @@ struct session_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	trace_sink_fn *sink; /* NULL: nothing is written, `tap` is told */
 	void *sink_ctx;
 	trace_tap_fn *tap; /* NULL: nobody listens; with `sink_ctx` */

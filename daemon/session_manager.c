@@ -81,6 +81,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
 		.interpreter = env->interpreter,
+		.probes = env->probes,
 		.marker_socket = env->marker_socket,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
@@ -322,6 +323,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.symbolizer = m->env.symbolizer,
 		.unwinder = m->env.unwinder,
 		.interpreter = m->env.interpreter,
+		.probes = m->env.probes,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
 		.tap = owner->tap,
@@ -392,6 +394,11 @@ struct session *managed_session(const struct managed_session *ms)
 uint32_t managed_session_id(const struct managed_session *ms)
 {
 	return ms->id;
+}
+
+unsigned managed_session_slot(const struct managed_session *ms)
+{
+	return ms->slot;
 }
 
 void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx)

@@ -16,6 +16,7 @@ struct event_loop;
 struct session_manager;
 struct managed_session;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 struct session_manager_env {
@@ -24,6 +25,7 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes; /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
@@ -67,6 +69,7 @@ size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);
 uint32_t managed_session_id(const struct managed_session *ms);
+unsigned managed_session_slot(const struct managed_session *ms);
 
 typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
 				const struct session_owner *owner);

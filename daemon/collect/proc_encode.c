@@ -21,6 +21,7 @@
 #include "cpus.h"
 #include "hash.h"
 #include "proc_events.h"
+#include "proc_tell.h"
 #include "proc_tree.h"
 #include "process/process_table_update.h"
 #include "session_filter.h"
@@ -61,6 +62,7 @@ struct proc_encoder {
 	/* Young tasks in the tree whose task_newtask may be on its way. tid -> tick of its start */
 	struct hash *listed;
 	bool lost[MAX_CPUS];
+	struct proc_teller teller;
 };
 
 bool proc_event_valid(const struct event_hdr *ev, size_t len)
@@ -536,6 +538,8 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 		return encode_exec(e, (const void *)hdr);
 	if (hdr->type == PROC_NEWTASK)
 		return encode_newtask(e, ev);
+	if (hdr->type == PROC_EXIT)
+		proc_tell_exit(&e->teller, e->env.writer, e->env.processes, ev);
 
 	/* Not known: another one has its tid by now, or the scan has not come to it. */
 	if (!process_table_is(e->env.processes, hdr->tid, ev->start_ns)) {

@@ -67,7 +67,7 @@ START_TEST(every_bound_holds)
 {
 	static const char *const good[] = {
 		"ring_size=65536", "ring_size=1G",    "client_queue=1048576", "client_queue=1G",
-		"max_sessions=1",  "max_sessions=64", "max_clients=1",	      "max_clients=1024",
+		"max_sessions=1",  "max_sessions=63", "max_clients=1",	      "max_clients=1024",
 	};
 	static const char *const bad[] = {
 		"ring_size=65535",
@@ -76,7 +76,7 @@ START_TEST(every_bound_holds)
 		"client_queue=1048575",
 		"client_queue=1073741825",
 		"max_sessions=0",
-		"max_sessions=65",
+		"max_sessions=64",
 		"max_clients=0",
 		"max_clients=1025",
 		"max_clients=1K",
@@ -97,14 +97,44 @@ START_TEST(every_bound_holds)
 }
 END_TEST
 
+START_TEST(the_flight_recorder_is_off_and_has_a_section_of_its_own)
+{
+	ck_assert(!config.flight.enabled);
+	ck_assert_uint_eq(config.flight.size_bytes, 64 << 20);
+	ck_assert_uint_eq(config.flight.freq_hz, 99);
+	ck_assert_int_eq(parse("max_sessions = 2\n[flight]\nenabled = yes\nsize = 8M\n"
+			       "sources = cpu, sched\nfreq = 499\nevent = cycles\n"
+			       "[daemon]\nmax_clients = 5\n"),
+			 0);
+	ck_assert(config.flight.enabled);
+	ck_assert_uint_eq(config.flight.size_bytes, 8 << 20);
+	ck_assert_str_eq(config.flight.sources, "cpu, sched");
+	ck_assert_uint_eq(config.flight.freq_hz, 499);
+	ck_assert_str_eq(config.flight.event, "cycles");
+	ck_assert_uint_eq(config.max_sessions, 2);
+	ck_assert_uint_eq(config.max_clients, 5);
+	ck_assert_int_eq(parse("[flight]\nenabled = no"), 0);
+	ck_assert(!config.flight.enabled);
+	ck_assert_int_eq(parse("[flight]\nenabled = on"), -EINVAL);
+	ck_assert_str_eq(err, "conf:2: enabled = 'on' is neither yes nor no");
+	ck_assert_int_eq(parse("[flight]\nsize = 1023K"), -EINVAL);
+	ck_assert_int_eq(parse("[flight]\nsize = 5G"), -EINVAL);
+	ck_assert_int_eq(parse("[flight]\nfreq = 0"), -EINVAL);
+	ck_assert_int_eq(parse("[flight]\ngroup = x"), -EINVAL);
+	ck_assert_str_eq(err, "conf:2: unknown key 'group' in [flight]: see tracerd(8)");
+	ck_assert_int_eq(parse("size = 8M"), -EINVAL);
+	ck_assert_int_eq(parse("[flight"), -EINVAL);
+}
+END_TEST
+
 START_TEST(a_message_names_file_line_key_and_what_is_allowed)
 {
 	ck_assert_int_eq(parse("\n\nmax_sessions = 1000\n"), -EINVAL);
-	ck_assert_str_eq(err, "conf:3: max_sessions = '1000' is not between 1 and 64");
+	ck_assert_str_eq(err, "conf:3: max_sessions = '1000' is not between 1 and 63");
 	ck_assert_int_eq(parse("ring_sise = 1M"), -EINVAL);
-	ck_assert_str_eq(err, "conf:1: unknown key 'ring_sise': see tracerd(8)");
+	ck_assert_str_eq(err, "conf:1: unknown key 'ring_sise' in [daemon]: see tracerd(8)");
 	ck_assert_int_eq(parse("[deamon]"), -EINVAL);
-	ck_assert_str_eq(err, "conf:1: unknown section [deamon]: there is [daemon]");
+	ck_assert_str_eq(err, "conf:1: unknown section [deamon]: there are [daemon] and [flight]");
 	ck_assert_int_eq(parse("nonsense"), -EINVAL);
 	ck_assert_str_eq(err, "conf:1: 'nonsense' is not of the form key = value");
 	ck_assert_int_eq(
@@ -173,6 +203,7 @@ int main(void)
 	tcase_add_test(tc, defaults_are_within_their_own_bounds);
 	tcase_add_test(tc, every_key_is_read);
 	tcase_add_test(tc, every_bound_holds);
+	tcase_add_test(tc, the_flight_recorder_is_off_and_has_a_section_of_its_own);
 	tcase_add_test(tc, a_message_names_file_line_key_and_what_is_allowed);
 	tcase_add_test(tc, a_line_that_is_too_long_or_not_text_is_refused);
 	tcase_add_test(tc, a_message_is_cut_to_its_room);
