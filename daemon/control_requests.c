@@ -292,25 +292,26 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 		.ended = on_ended,
 		.ctx = rec->client,
 	};
+	const struct control_watch_env watch_env = { rec->all->env.processes,
+						     rec->all->env.probes };
 	struct trace_config config;
 	uint32_t interval_ms = req->has_progress_interval_ms ? req->progress_interval_ms : 0;
 	int r;
 
 	r = control_requests_config(req, &config, why, WHY_LEN);
-	if (r == 0 && watch)
-		r = control_watch_new(watch, &config, rec->client, rec->all->env.processes, why,
-				      &rec->watch);
 	if (r < 0)
 		return r;
+	if (watch)
+		r = control_watch_new(&watch_env, watch, &config, rec->client, why, &rec->watch);
 	/* Who asks for no rate gets what there is; the reply and the trace say how much. */
 	if (!req->has_freq_hz && config.freq_hz > perf_event_max_rate())
 		config.freq_hz = perf_event_max_rate();
-	if (!control_client_sees_all(rec->client))
+	if (r == 0 && !control_client_sees_all(rec->client))
 		r = keep_to_own(rec->client, req, &config, why);
 	if (r == 0)
 		r = session_manager_start(rec->all->env.sessions, &config,
-				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
-				  &rec->session);
+					  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
+					  &rec->session);
 	free(config.command_line);
 	free(config.probes);
 	if (r < 0 || interval_ms == 0)
