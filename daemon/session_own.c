@@ -73,8 +73,8 @@ static const struct event_hdr *view_whole(struct own_view *v, const struct event
 static const struct event_hdr *view_task(struct own_view *v, const struct event_hdr *ev)
 {
 	const struct proc_task_event *task = (const void *)ev;
-	uint64_t start_ns =
-		ev->type == PROC_EXEC ? ((const struct proc_exec_event *)ev)->start_ns : task->start_ns;
+	uint64_t start_ns = ev->type == PROC_EXEC ? ((const struct proc_exec_event *)ev)->start_ns
+						  : task->start_ns;
 
 	if (!is_own_process(v, ev->tgid) || !process_table_is(v->processes, ev->tid, start_ns))
 		return NULL;
@@ -304,10 +304,11 @@ static int check_sampling(const struct trace_config *config, char *why, size_t w
 		if (cpu_sampling_plan(config, i, &plan) < 0)
 			continue; /* which is said when it starts */
 		if (plan.spec.type != PERF_TYPE_SOFTWARE && !plan.spec.rate_hz) {
-			snprintf(why, why_size,
-				 "users who see their own processes alone may sample clocks, cycles "
-				 "and software events, not %.40s",
-				 plan.event);
+			snprintf(
+				why, why_size,
+				"users who see their own processes alone may sample clocks, cycles "
+				"and software events, not %.40s",
+				plan.event);
 			return -EACCES;
 		}
 		if (plan.spec.rate_hz &&
