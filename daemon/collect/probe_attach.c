@@ -104,6 +104,21 @@ static void set_kernel_error(struct probe_attached *a, const char *path, int r)
 	set_error(a, path, why);
 }
 
+/* Of a place in the kernel. */
+static void explain_kernel(struct target *t, int r)
+{
+	char what[PROBE_WHY_LEN];
+	bool is_kprobe = t->place->kind == PROBE_KPROBE;
+
+	if (t->place->kind == PROBE_TRACEPOINT)
+		return set_kernel_error(t->attached, NULL, r);
+	snprintf(what, sizeof(what), "%.200s(): %s: this kernel lets no %s be attached to it%s",
+		 t->place->symbol, strerror(-r), is_kprobe ? "kprobe" : "fentry or fexit",
+		 is_kprobe ? " (CONFIG_KPROBES); a tracepoint may do"
+			   : " (CONFIG_FUNCTION_TRACER); try kprobe: or a tracepoint");
+	set_error(t->attached, NULL, what);
+}
+
 /* ---- state ---- */
 
 static size_t n_attached(const struct target *t)
@@ -164,12 +179,9 @@ static void update_state(struct probe_attached *a)
 /* ---- attaching ---- */
 
 /* Ends have no stack: it is their begin's. */
-static const struct probe_programs *programs_of(const struct target *t)
+static bool has_stack(const struct target *t)
 {
-	const struct probe_attach_env *env = t->attached->env;
-
-	return t->attached->probe->def.with_stack && t->point != PROBES_FINISH ? &env->stack
-									       : &env->plain;
+	return t->attached->probe->def.with_stack && t->point != PROBES_FINISH;
 }
 
 static void attach_file(struct target *t, struct file *f)
@@ -182,8 +194,8 @@ static void attach_file(struct target *t, struct file *f)
 	target.fd = symbolizer_open(t->attached->env->symbolizer, f->module);
 	if (target.fd < 0)
 		return; /* it is gone */
-	r = uprobes_attach(programs_of(t)->uprobe, &target, f->sites, f->n_sites, &f->probes,
-			   &f->n_attached);
+	r = uprobes_attach(probe_programs_uprobe(t->attached->env->programs, has_stack(t)), &target,
+			   f->sites, f->n_sites, &f->probes, &f->n_attached);
 	close(target.fd);
 	if (r < 0)
 		set_kernel_error(t->attached, f->module->path, r);
@@ -191,19 +203,30 @@ static void attach_file(struct target *t, struct file *f)
 		set_error(t->attached, f->module->path, "some places cannot be probed");
 }
 
+static int attach_tracepoint(struct target *t)
+{
+	struct probe_programs *programs = t->attached->env->programs;
+	uint64_t id;
+	int r = tracefs_event_id(t->place->group, t->place->symbol, &id);
+
+	return r < 0 ? r
+		     : bpf_attach_tracepoint(probe_programs_tracepoint(programs, has_stack(t)), id,
+					     t->number, &t->link);
+}
+
 static void attach_kernel(struct target *t)
 {
-	struct probe_attached *a = t->attached;
-	uint64_t id;
 	int r;
 
 	if (t->link || !t->has_number)
 		return;
-	r = tracefs_event_id(t->place->group, t->place->symbol, &id);
-	if (r == 0)
-		r = bpf_attach_tracepoint(programs_of(t)->tracepoint, id, t->number, &t->link);
+	if (t->place->kind == PROBE_TRACEPOINT)
+		r = attach_tracepoint(t);
+	else
+		r = probe_programs_attach(t->attached->env->programs, t->place, has_stack(t),
+					  t->number, &t->link);
 	if (r < 0)
-		set_kernel_error(a, NULL, r);
+		explain_kernel(t, r);
 }
 
 static void attach_target(struct target *t)
@@ -214,12 +237,15 @@ static void attach_target(struct target *t)
 		attach_file(t, f);
 }
 
-static void detach_target(struct target *t)
+/* What cannot be ended later is ended now. */
+static void detach_target(struct target *t, struct probe_end *end)
 {
-	bpf_link__destroy(t->link);
+	if (!end || !probe_end_link(end, t->link))
+		bpf_link__destroy(t->link);
 	t->link = NULL;
 	for (struct file *f = t->files; f; f = f->next) {
-		uprobes_free(f->probes);
+		if (!end || !probe_end_uprobes(end, f->probes))
+			uprobes_free(f->probes);
 		f->probes = NULL;
 		f->n_attached = 0;
 	}
@@ -243,16 +269,19 @@ static void attach(struct probe_attached *a)
 }
 
 /* The way in first: what is seen to begin is seen to end. */
-static void detach(struct probe_attached *a)
+static void detach(struct probe_attached *a, struct probe_end *end)
 {
 	for (size_t i = 0; i < a->n_targets; i++)
-		detach_target(&a->targets[i]);
+		detach_target(&a->targets[i], end);
 }
 
 void probe_attached_pause(struct probe_attached *a)
 {
-	detach(a);
-	probe_places_forget_opens(a->env->places, a->probe->id);
+	struct probe_end *end = probe_end_new(a->probe);
+
+	detach(a, end);
+	if (end)
+		probe_ends_begin(a->env->ends, a->env->places, end);
 	a->is_paused = true;
 }
 
@@ -294,6 +323,10 @@ static int take_number(struct target *t, const struct probe_types *types, uint32
 		return -EINVAL;
 	}
 	r = probe_places_take(a->env->places, p, t->point, &code, ret);
+	if (r == -ENOSPC && probe_ends_pending(a->env->ends)) {
+		probe_ends_wait(a->env->ends); /* of others numbers are about to be free */
+		r = probe_places_take(a->env->places, p, t->point, &code, ret);
+	}
 	if (r == -ENOSPC)
 		snprintf(why, PROBE_WHY_LEN,
 			 "more than %d places that differ at a time: choose "
@@ -473,6 +506,20 @@ static int open_kernel(struct target *t, char why[PROBE_WHY_LEN])
 	return r;
 }
 
+/* Whether it can be attached there is known at once. */
+static int check_kernel(const struct probe_attached *a, char why[PROBE_WHY_LEN])
+{
+	for (size_t i = a->n_targets; i-- > 0;) {
+		const struct target *t = &a->targets[i];
+
+		if (!is_of_kernel(t->place) || t->link || !a->error[0])
+			continue;
+		snprintf(why, PROBE_WHY_LEN, "%s", a->error);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 /* ---- all of it ---- */
 
 static void add_target(struct probe_attached *a, const struct probe_place *place,
@@ -508,40 +555,55 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 		return r;
 	}
 	attach(a);
+	r = check_kernel(a, why);
+	if (r < 0) {
+		probe_attached_free(a);
+		return r;
+	}
 	*ret = a;
 	return 0;
 }
 
-static void free_target(struct target *t)
+/* Its number is another's, once nobody runs into it any more. */
+static void drop_number(struct probe_attached *a, uint32_t number, struct probe_end *end)
 {
-	struct probe_places *places = t->attached->env->places;
-	struct probes_counts *gone = &t->attached->gone;
+	if (!end || !probe_end_number(end, number))
+		probe_places_drop(a->env->places, number, &a->gone);
+}
 
+static void free_target(struct target *t, struct probe_end *end)
+{
 	while (t->files) {
 		struct file *f = t->files;
 
 		t->files = f->next;
 		probe_question_free(f->question);
 		for (size_t i = 0; i < f->n_sites; i++)
-			probe_places_drop(places, (uint32_t)f->sites[i].cookie, gone);
+			drop_number(t->attached, (uint32_t)f->sites[i].cookie, end);
 		free(f->sites);
 		module_release(f->module);
 		free(f);
 	}
 	if (t->has_number)
-		probe_places_drop(places, t->number, gone);
+		drop_number(t->attached, t->number, end);
 	free(t->path);
 }
 
 void probe_attached_free(struct probe_attached *a)
 {
+	struct probe_end *end;
+
 	if (!a)
 		return;
-	detach(a);
+	end = probe_end_new(a->probe);
+	detach(a, end);
 	for (size_t i = 0; i < a->n_targets; i++)
-		free_target(&a->targets[i]);
+		free_target(&a->targets[i], end);
 	probe_attached_count(a);
-	probe_places_forget_opens(a->env->places, a->probe->id);
+	if (end) {
+		probe_end_counts(end, &a->gone);
+		probe_ends_begin(a->env->ends, a->env->places, end);
+	}
 	free(a);
 }
 

@@ -11,26 +11,24 @@
 #ifndef PROBE_ATTACH_H
 #define PROBE_ATTACH_H
 
-#include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "probe/probes.h"
+#include "probe_ends.h"
 #include "probe_places.h"
+#include "probe_programs.h"
 
 struct module;
 struct probe_attached;
 struct symbolizer;
 
-struct probe_programs {
-	struct bpf_program *uprobe, *tracepoint;
-};
-
 struct probe_attach_env {
 	struct probes *probes;
 	struct symbolizer *symbolizer;
 	struct probe_places *places;
-	struct probe_programs plain, stack; /* of the second, NULL where it is not loaded */
+	struct probe_ends *ends;
+	struct probe_programs *programs; /* what the probe needs is loaded */
 };
 
 /* `env` must outlive it. What can be attached at once is. On failure `why` explains. */
@@ -49,7 +47,7 @@ void probe_attached_settle(struct probe_attached *a);
 bool probe_attached_pending(const struct probe_attached *a); /* answers are missing */
 void probe_attached_count(struct probe_attached *a);	     /* fills the probe's numbers */
 
-/* Takes it away for a while, and puts it back. */
+/* Takes it away for a while; puts it back, once probe_ends_pending() says no. */
 void probe_attached_pause(struct probe_attached *a);
 void probe_attached_resume(struct probe_attached *a);
 

@@ -111,12 +111,12 @@ static int find_track(struct probes_encoder *enc, const struct probes_known *kno
 /* ---- slices and instants ---- */
 
 /* `begin` and, unless it is NULL, `end`: their values. */
-static void describe(struct probes_encoder *enc, const struct probes_known *known,
+static void describe(struct probes_encoder *enc, struct probes_known *known,
 		     const struct probes_event *begin, const struct probes_event *end)
 {
 	struct probes_slice *s = &enc->slice;
 
-	probes_slice_init(s, known);
+	probes_slice_init(s, known, enc->texts, begin);
 	probes_slice_add(s, known, begin);
 	if (end)
 		probes_slice_add(s, known, end);
@@ -264,11 +264,10 @@ int probes_tell(struct probes_encoder *enc, uint64_t time_ns, const char *what,
 	};
 
 	if (known)
-		args[ev.n_args++] = (struct trace_arg){
-			.name = "probe", .type = ARG_LITERAL, .s = known->name
-		};
+		args[ev.n_args++] = (struct trace_arg){ .name = "probe",
+							.type = ARG_LITERAL,
+							.s = known->name };
 	if (n)
-		args[ev.n_args++] =
-			(struct trace_arg){ .name = "count", .type = ARG_UINT, .u = n };
+		args[ev.n_args++] = (struct trace_arg){ .name = "count", .type = ARG_UINT, .u = n };
 	return ev.track ? trace_instant(enc->env.writer, &ev, n_events) : -ENOMEM;
 }
