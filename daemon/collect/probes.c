@@ -35,7 +35,7 @@
 #define UPDATE_NS (50 * NS_PER_MS)
 #define MAX_SEEN  65536
 /* A session waits so long for where its probes are: before, there are none. */
-#define ANSWER_NS (2 * NS_PER_SEC)
+#define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
 /* What a hit of a tracepoint costs beside our program. */
 #define TRACEPOINT_NS 200
