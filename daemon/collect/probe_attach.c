@@ -2,6 +2,7 @@
 /* probe_attach.c - one probe in the kernel. */
 #include "probe_attach.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -22,6 +23,8 @@
 /* Of one place of a probe: a library's name may be that of one in each container. */
 #define MAX_FILES     256
 #define MAX_FUNCTIONS 1024
+/* Of a directory, to be offered in place of one that is not there. */
+#define MAX_NAMES 10000
 
 #define GLOB_CHARS "*?["
 
@@ -60,6 +63,8 @@ struct probe_attached {
 	bool is_settled; /* files that are known have been looked at */
 	bool is_paused, files_told;
 	char error[PROBE_WHY_LEN]; /* the last one; "" none */
+	char lack[PROBE_WHY_LEN];  /* of a file of the right name without the place, likewise */
+	char near[PROBE_WHY_LEN];  /* names of files that may have been meant */
 	struct probes_counts gone; /* hits at places that are no more */
 };
 
@@ -82,17 +87,21 @@ bool probe_name_means(const char *wanted, const char *name)
 
 /* ---- what is wrong ---- */
 
-/* Of a file, or of none. */
-static void set_error(struct probe_attached *a, const char *path, const char *what)
+static void set_text(char dst[PROBE_WHY_LEN], const char *path, const char *what)
 {
 	char text[200];
 
-	if (!path) {
-		snprintf(a->error, sizeof(a->error), "%s", what);
-		return;
-	}
 	(void)text_printable(text, sizeof(text), path, strlen(path));
-	snprintf(a->error, sizeof(a->error), "%.160s: %.300s", text, what);
+	snprintf(dst, PROBE_WHY_LEN, "%.160s: %.300s", text, what);
+}
+
+/* Of a file, or of none. */
+static void set_error(struct probe_attached *a, const char *path, const char *what)
+{
+	if (path)
+		set_text(a->error, path, what);
+	else
+		snprintf(a->error, sizeof(a->error), "%s", what);
 }
 
 static void set_kernel_error(struct probe_attached *a, const char *path, int r)
@@ -139,7 +148,7 @@ static enum probe_state state_of(const struct probe_attached *a)
 		return PROBE_ON;
 	if (a->n_asked > 0 || !a->is_settled)
 		return PROBE_ATTACHES;
-	return a->error[0] ? PROBE_FAILED : PROBE_WAITS;
+	return a->error[0] || a->lack[0] ? PROBE_FAILED : PROBE_WAITS;
 }
 
 static void set_waits(const struct probe_attached *a, struct probe *p)
@@ -149,7 +158,8 @@ static void set_waits(const struct probe_attached *a, struct probe *p)
 	for (size_t i = 0; i < a->n_targets; i++)
 		if (!a->targets[i].files && !is_of_kernel(a->targets[i].place))
 			t = &a->targets[i];
-	snprintf(p->why, sizeof(p->why), "no process has mapped '%.200s' yet", t->place->path);
+	snprintf(p->why, sizeof(p->why), "no process has mapped '%.200s' yet%.250s", t->place->path,
+		 a->near);
 }
 
 static void update_state(struct probe_attached *a)
@@ -169,7 +179,8 @@ static void update_state(struct probe_attached *a)
 	p->n_sites = n;
 	p->why[0] = '\0';
 	if (state == PROBE_FAILED || state == PROBE_ON)
-		snprintf(p->why, sizeof(p->why), "%s", a->error);
+		snprintf(p->why, sizeof(p->why), "%s",
+			 state == PROBE_ON || a->error[0] ? a->error : a->lack);
 	else if (state == PROBE_WAITS)
 		set_waits(a, p);
 	probes_changed(a->env->probes, p);
@@ -383,7 +394,7 @@ static void on_sites(void *ctx, struct probe_sites *sites, const char *why)
 	if (sites)
 		take_sites(f, sites);
 	else
-		set_error(a, f->module->path, why);
+		set_text(a->lack, f->module->path, why);
 	probe_sites_free(sites);
 	attach(a);
 	update_state(a);
@@ -448,10 +459,37 @@ bool probe_attached_wants_name(const struct probe_attached *a, const char *name)
 	return false;
 }
 
-void probe_attached_settle(struct probe_attached *a)
+bool probe_attached_has_files(const struct probe_attached *a)
+{
+	for (size_t i = 0; i < a->n_targets; i++)
+		if (!a->targets[i].files && !is_of_kernel(a->targets[i].place))
+			return false;
+	return true;
+}
+
+void probe_attached_settle(struct probe_attached *a, const char *near)
 {
 	a->is_settled = true;
+	snprintf(a->near, sizeof(a->near), "%s", near);
 	update_state(a);
+}
+
+/* Which other file of the same directory may have been meant. */
+static void append_nearest(const char *path, char why[PROBE_WHY_LEN])
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PROBE_SPEC_LEN];
+	struct nearest nearest = { .wanted = slash + 1 };
+	struct dirent *entry;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(slash - path + 1), path);
+	d = opendir(dir);
+	for (int i = 0; d && i < MAX_NAMES && (entry = readdir(d)); i++)
+		nearest_offer(&nearest, entry->d_name);
+	if (d)
+		closedir(d);
+	nearest_append(&nearest, why, PROBE_WHY_LEN);
 }
 
 /* The file that was named by its path may be mapped by nobody yet. */
@@ -464,7 +502,9 @@ static int open_path(struct target *t, char why[PROBE_WHY_LEN])
 	t->path = realpath(t->place->path, NULL);
 	fd = t->path ? io_open_regular(t->path) : -errno;
 	if (fd < 0) {
-		snprintf(why, PROBE_WHY_LEN, "%.300s: %s", t->place->path, strerror(-fd));
+		snprintf(why, PROBE_WHY_LEN, "%.200s: %s", t->place->path, strerror(-fd));
+		if (fd == -ENOENT)
+			append_nearest(t->place->path, why);
 		return fd;
 	}
 	r = symbolizer_module(a->env->symbolizer, fd, t->path, &module);
