@@ -76,6 +76,9 @@ static void print_status(const Status *st, const struct source_list *sources, co
 {
 	if (private)
 		puts("no daemon is running; a private one was asked");
+	else if (!st->has_n_clients) /* that is not for every user */
+		printf("tracerd %s, pid %u, up %.0f s\n", clean(st->version), st->pid,
+		       (double)st->uptime_ns / 1e9);
 	else
 		printf("tracerd %s, pid %u, up %.0f s, %u client%s, %.1f s of CPU, %" PRIu64
 		       " MB of memory\n",
