@@ -8,6 +8,7 @@
  *				how often somebody did
  *	probes busy SECONDS	probed() without end; prints how often, and their sum
  *	probes threads N M	N threads, M calls of probed() each
+ *	probes libc N M		a64l() of the C library, every M ms, N times
  *
  * Exit status 1: a function has not done what it does.
  */
@@ -70,8 +71,10 @@ __asm__(".pushsection .probes, \"aw\", @progbits\n"
 	".globl sell\n"
 	".type sell, %function\n"
 	"sell:\n"
+	".cfi_startproc\n"
 	"990: nop\n"
 	"ret\n"
+	".cfi_endproc\n"
 	".size sell, . - sell\n"
 	".pushsection .note.stapsdt, \"\", @note\n"
 	".balign 4\n"
@@ -165,6 +168,19 @@ static int threads(long n, long each)
 	return 0;
 }
 
+static int libc(long n, long ms)
+{
+	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	for (long i = 0; i < n; i++) {
+		if (a64l("/") != 1)
+			return 1;
+		nanosleep(&pause, NULL);
+	}
+	printf("%ld calls\n", n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -180,6 +196,8 @@ int main(int argc, char **argv)
 		return busy(atof(argv[2]));
 	if (strcmp(what, "threads") == 0 && argc > 3)
 		return threads(atol(argv[2]), atol(argv[3]));
-	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads N [M]\n");
+	if (strcmp(what, "libc") == 0 && argc > 3)
+		return libc(atol(argv[2]), atol(argv[3]));
+	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads|libc N [M]\n");
 	return 2;
 }
