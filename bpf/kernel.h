@@ -82,6 +82,7 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 	unsigned long arg_start, arg_end;
 	unsigned long start_stack;
+	unsigned long data_vm; /* pages */
 };
 
 /* Part of task_struct where the architecture says so (x86, arm64). */
