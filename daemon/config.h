@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trigger/trigger_config.h"
+
 #define CONFIG_PATH "/etc/tracer/tracerd.conf"
 
 /* [flight] */
@@ -25,6 +27,7 @@ struct config {
 	uint64_t max_clients;
 	char group[64]; /* who may connect besides root */
 	struct flight_config flight;
+	struct trigger_configs triggers;
 };
 
 void config_defaults(struct config *config);
