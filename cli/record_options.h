@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_options.h - the command line of `tracectl record`, checked. */
+/* record_options.h - the command lines of `tracectl record` and `tracectl watch`, checked. */
 #ifndef RECORD_OPTIONS_H
 #define RECORD_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "child.h"
+#include "control.pb-c.h"
 
 #define MAX_NAMES	32
 #define MAX_PIDS	64
@@ -40,6 +43,10 @@ struct record_options {
 	size_t n_plaintext;
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
+	/* Of `watch` alone. */
+	const char *events[MAX_NAMES];
+	size_t n_events;
+	uint64_t min_ns;
 	char **command; /* NULL: none; into argv */
 };
 
@@ -48,5 +55,13 @@ struct record_options {
  * Splits lists in place: argv is changed.
  */
 int record_options_parse(int argc, char **argv, struct record_options *ret);
+int watch_options_parse(int argc, char **argv, struct record_options *ret);
+
+/* In record_request.c. As it was written: to be called before lists are split. NULL: no memory. */
+char *record_command_line(int argc, char **argv);
+/* What points somewhere points into the options. */
+void record_fill_start(StartRequest *start, const struct record_options *o);
+/* Forks the command, if there is one, and makes it what is recorded. */
+int record_prepare_child(struct record_options *o, struct child *c);
 
 #endif

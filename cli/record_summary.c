@@ -172,7 +172,7 @@ static void print_stacks(const SourceLedger *l)
 	fputc('\n', stderr);
 }
 
-static bool print_losses(const Stopped *msg)
+bool record_print_losses(const Stopped *msg)
 {
 	bool any = false;
 
@@ -231,7 +231,7 @@ bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, 
 		for (size_t i = 0; i < msg->n_ledger; i++)
 			print_stacks(msg->ledger[i]);
 	}
-	lost = print_losses(msg);
+	lost = record_print_losses(msg);
 	if (quiet)
 		return lost;
 	if (!lost)

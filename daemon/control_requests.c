@@ -11,19 +11,23 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
+#include "control_probes.h"
 #include "control_status.h"
+#include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
+#include "watch/watch.h"
 
 #define MIN_PROGRESS_MS 50
 
 struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
+	struct control_probes *probes;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -31,23 +35,37 @@ struct recording {
 	struct control_requests *all;
 	struct control_client *client;
 	struct managed_session *session;
+	struct watch *watch;	       /* lines instead of a trace; NULL: a trace */
 	struct event_source *progress; /* timer, or NULL */
 	uint32_t stop_id;	       /* of the request to be answered by Stopped */
 };
 
 int control_requests_new(const struct control_requests_env *env, struct control_requests **ret)
 {
+	const struct control_probes_env probes = {
+		.loop = env->loop,
+		.sessions = env->sessions,
+		.probes = env->probes,
+	};
 	struct control_requests *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
 		return -ENOMEM;
 	r->env = *env;
+	err = control_probes_new(&probes, &r->probes);
+	if (err < 0) {
+		free(r);
+		return err;
+	}
 	*ret = r;
 	return 0;
 }
 
 void control_requests_free(struct control_requests *r)
 {
+	if (r)
+		control_probes_free(r->probes);
 	free(r);
 }
 
@@ -130,6 +148,7 @@ static void fill_stack_ends(SourceLedger *msg, const uint64_t *ends, struct stac
 static void recording_free(struct recording *rec)
 {
 	event_source_free(rec->progress);
+	watch_free(rec->watch);
 	control_client_set_data(rec->client, NULL);
 	free(rec);
 }
@@ -175,6 +194,8 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	reply.has_id = 1;
 	reply.id = rec->stop_id;
 	reply.stopped = &msg;
+	if (rec->watch)
+		control_watch_ended(rec->watch, &msg);
 	(void)control_client_reply(client, &reply);
 	recording_free(rec);
 }
@@ -230,12 +251,30 @@ static int reply_started(struct recording *rec, uint32_t id)
 	return control_client_reply(rec->client, &reply);
 }
 
-static int start_recording(struct recording *rec, const StartRequest *req, char why[WHY_LEN])
+static void watch_tapped(void *ctx, const struct trace_tap_event *ev)
+{
+	const struct recording *rec = control_client_data(ctx);
+
+	watch_event(rec->watch, ev);
+}
+
+static void watch_told(void *ctx, uint64_t now_ns)
+{
+	const struct recording *rec = control_client_data(ctx);
+
+	(void)now_ns;
+	watch_flush(rec->watch, false);
+}
+
+static int start_recording(struct recording *rec, const StartRequest *req,
+			   const WatchRequest *watch, char why[WHY_LEN])
 {
 	struct session_owner owner = {
 		.uid = control_client_uid(rec->client),
 		.pid = control_client_pid(rec->client),
-		.sink = control_client_trace,
+		.sink = watch ? NULL : control_client_trace,
+		.tap = watch ? watch_tapped : NULL,
+		.told = watch ? watch_told : NULL,
 		.ended = on_ended,
 		.ctx = rec->client,
 	};
@@ -244,6 +283,9 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 	int r;
 
 	r = control_requests_config(req, &config, why, WHY_LEN);
+	if (r == 0 && watch)
+		r = control_watch_new(watch, &config, rec->client, rec->all->env.processes, why,
+				      &rec->watch);
 	if (r < 0)
 		return r;
 	/* Who asks for no rate gets what there is; the reply and the trace say how much. */
@@ -253,6 +295,7 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
 				  &rec->session);
 	free(config.command_line);
+	free(config.probes);
 	if (r < 0 || interval_ms == 0)
 		return r;
 	if (interval_ms < MIN_PROGRESS_MS)
@@ -263,29 +306,43 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 	return 0;
 }
 
-static int on_start(struct control_requests *r, struct control_client *client, const Request *req)
+static int begin(struct control_requests *r, struct control_client *client, uint32_t id,
+		 const StartRequest *req, const WatchRequest *watch)
 {
 	char why[WHY_LEN] = "";
 	struct recording *rec;
 	int err;
 
 	if (control_client_data(client)) {
-		(void)control_client_error(client, req->id, EBUSY,
+		(void)control_client_error(client, id, EBUSY,
 					   "this client has a session: stop it first");
 		return -EBUSY;
 	}
 	rec = calloc(1, sizeof(*rec));
 	if (!rec)
-		return control_client_error(client, req->id, ENOMEM, "out of memory");
+		return control_client_error(client, id, ENOMEM, "out of memory");
 	rec->all = r;
 	rec->client = client;
 	control_client_set_data(client, rec);
-	err = start_recording(rec, req->start, why);
+	err = start_recording(rec, req, watch, why);
 	if (err == 0)
-		return reply_started(rec, req->id);
+		return reply_started(rec, id);
 	recording_free(rec);
 	log_info("a session could not start: %s", why[0] ? why : strerror(-err));
-	return control_client_error(client, req->id, err, why[0] ? why : strerror(-err));
+	return control_client_error(client, id, err, why[0] ? why : strerror(-err));
+}
+
+static int on_start(struct control_requests *r, struct control_client *client, const Request *req)
+{
+	return begin(r, client, req->id, req->start, NULL);
+}
+
+static int on_watch(struct control_requests *r, struct control_client *client, const Request *req)
+{
+	const StartRequest everything = START_REQUEST__INIT;
+
+	return begin(r, client, req->id, req->watch->start ? req->watch->start : &everything,
+		     req->watch);
 }
 
 static int on_stop(struct control_requests *r, struct control_client *client, const Request *req)
@@ -327,6 +384,24 @@ static int on_sources(struct control_requests *r, struct control_client *client,
 	return control_sources_reply(r->env.sessions, client, req->id);
 }
 
+static int on_probe_add(struct control_requests *r, struct control_client *client,
+			const Request *req)
+{
+	return control_probes_add(r->probes, client, req);
+}
+
+static int on_probe_list(struct control_requests *r, struct control_client *client,
+			 const Request *req)
+{
+	return control_probes_list(r->probes, client, req->id);
+}
+
+static int on_probe_remove(struct control_requests *r, struct control_client *client,
+			   const Request *req)
+{
+	return control_probes_remove(r->probes, client, req);
+}
+
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
 {
 	static const struct {
@@ -337,8 +412,12 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 		{ offsetof(Request, hello), on_hello },
 		{ offsetof(Request, start), on_start },
 		{ offsetof(Request, stop), on_stop },
+		{ offsetof(Request, watch), on_watch },
 		{ offsetof(Request, status), on_status },
 		{ offsetof(Request, sources), on_sources },
+		{ offsetof(Request, probe_add), on_probe_add },
+		{ offsetof(Request, probe_list), on_probe_list },
+		{ offsetof(Request, probe_remove), on_probe_remove },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -354,6 +433,7 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct control_requests *r = ctx;
 	struct recording *rec = control_client_data(client);
 
+	control_probes_gone(r->probes, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

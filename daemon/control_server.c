@@ -51,6 +51,7 @@ struct control_client {
 	size_t out_pos;	      /* sent already */
 	uint64_t progress_ns; /* when the client last took something, or nothing waited */
 	unsigned n_errors;
+	bool may_stall;
 	bool dead; /* to be dropped when the stack has unwound */
 };
 
@@ -130,6 +131,11 @@ uid_t control_client_uid(const struct control_client *c)
 pid_t control_client_pid(const struct control_client *c)
 {
 	return c->pid;
+}
+
+void control_client_may_stall(struct control_client *c)
+{
+	c->may_stall = true;
 }
 
 void *control_client_data(const struct control_client *c)
@@ -491,7 +497,7 @@ void control_server_tick(struct control_server *s, uint64_t now_ns)
 {
 	for (struct control_client *c = s->clients, *next; c; c = next) {
 		next = c->next;
-		if (c->out.len && now_ns >= c->progress_ns + STALL_NS)
+		if (c->out.len && !c->may_stall && now_ns >= c->progress_ns + STALL_NS)
 			log_warn("dropped the client with pid %d: it has read nothing for 30 s",
 				 (int)c->pid);
 		else if (!c->dead)

@@ -59,4 +59,7 @@ int control_client_error(struct control_client *c, uint32_t id, int code, const 
  */
 int control_client_trace(void *client, const void *data, size_t len, bool essential);
 
+/* It may take nothing for as long as it likes: what it misses is said to it. */
+void control_client_may_stall(struct control_client *c);
+
 #endif

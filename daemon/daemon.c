@@ -19,6 +19,7 @@
 #include "interp/interpreter.h"
 #include "log.h"
 #include "notify.h"
+#include "probe/probes.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
@@ -38,6 +39,7 @@ struct daemon {
 	struct process_table *processes;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	struct session_manager *sessions;
 	struct control_requests *requests;
 	struct control_server *server;
@@ -193,6 +195,10 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	sessions.interpreter = requests.interpreter = d->interpreter;
+	r = probes_new(&d->probes);
+	if (r < 0)
+		return r;
+	sessions.probes = requests.probes = d->probes;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
@@ -283,6 +289,7 @@ void daemon_free(struct daemon *d)
 	control_server_free(d->server); /* first: it lets go of the sessions */
 	session_manager_free(d->sessions);
 	control_requests_free(d->requests);
+	probes_free(d->probes);
 	unwinder_free(d->unwinder);
 	process_table_free(d->processes);
 	symbolizer_free(d->symbolizer);

@@ -48,6 +48,7 @@ void session_free(struct session *s)
 	hash_free(s->lines_told);
 	trace_writer_free(s->writer);
 	free(s->config.command_line);
+	free(s->config.probes);
 	free(s);
 }
 
@@ -102,9 +103,18 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		if (collectors[i]->always)
 			nameless = src->why;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
+		if (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0)
+			return r;
 		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
+}
+
+/* Of what was asked for by name nothing is left out in silence. */
+static bool is_must(const struct session *s, unsigned i)
+{
+	return s->config.must_sample ||
+	       (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0);
 }
 
 /* After this the sources give what this session alone asked for. */
@@ -122,7 +132,7 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		if (r == 0)
 			continue;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
-		if (s->config.must_sample || r == -ENOMEM)
+		if (is_must(s, i) || r == -ENOMEM)
 			return r;
 		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 		sources_release(s->env.sources, i);
@@ -166,6 +176,7 @@ static int new_encoders(struct session *s)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.config = &s->config,
 		.slot = s->env.slot,
 		.start_ns = s->start_ns,
@@ -209,6 +220,7 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	s->env = *env;
 	s->config = *config;
 	config->command_line = NULL;
+	config->probes = NULL;
 	s->filtered = session_filter_any(&s->config);
 	s->n_cpus = cpus_possible();
 	while (collectors[s->n_sources])
@@ -216,6 +228,8 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 
 	why[0] = '\0';
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
+	if (r == 0)
+		r = trace_writer_tap(s->writer, env->tap, env->sink_ctx);
 	if (r == 0)
 		r = acquire_sources(s, why);
 	if (r < 0)

@@ -14,8 +14,9 @@
 
 #include "sources.h"
 #include "trace_config.h"
-#include "trace_writer.h"
+#include "trace_tap.h"
 
+struct probes;
 struct session;
 
 struct session_env {
@@ -24,8 +25,10 @@ struct session_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
-	trace_sink_fn *sink;
+	struct probes *probes;
+	trace_sink_fn *sink; /* NULL: nothing is written, `tap` is told */
 	void *sink_ctx;
+	trace_tap_fn *tap; /* NULL: nobody listens; with `sink_ctx` */
 	unsigned slot;
 };
 

@@ -81,6 +81,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
 		.interpreter = env->interpreter,
+		.probes = env->probes,
 		.marker_socket = env->marker_socket,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
@@ -269,6 +270,8 @@ static int on_timer(void *ctx, uint32_t events)
 			(void)session_tick(ms->session, now_ns);
 		if (flush && !ms->drained)
 			(void)session_flush(ms->session, now_ns);
+		if (ms->owner.told)
+			ms->owner.told(ms->owner.ctx, now_ns);
 		if (advance(ms, now_ns)) {
 			end_session(ms);
 			continue;
@@ -320,8 +323,10 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.symbolizer = m->env.symbolizer,
 		.unwinder = m->env.unwinder,
 		.interpreter = m->env.interpreter,
+		.probes = m->env.probes,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
+		.tap = owner->tap,
 	};
 	struct managed_session *ms;
 	int slot = free_slot(m), r;
@@ -389,6 +394,11 @@ struct session *managed_session(const struct managed_session *ms)
 uint32_t managed_session_id(const struct managed_session *ms)
 {
 	return ms->id;
+}
+
+unsigned managed_session_slot(const struct managed_session *ms)
+{
+	return ms->slot;
 }
 
 void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx)

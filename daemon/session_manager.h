@@ -16,6 +16,7 @@ struct event_loop;
 struct session_manager;
 struct managed_session;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 struct session_manager_env {
@@ -24,6 +25,7 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes; /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
@@ -36,8 +38,11 @@ struct sources *session_manager_sources(struct session_manager *m);
 /* Whose session it is, and where its trace goes. */
 struct session_owner {
 	uid_t uid;
-	pid_t pid; /* left out of samples and system calls; 0: not known */
-	trace_sink_fn *sink;
+	pid_t pid;	     /* left out of samples and system calls; 0: not known */
+	trace_sink_fn *sink; /* NULL: there is no trace, `tap` is told of what happens */
+	trace_tap_fn *tap;   /* or NULL */
+	/* All that has come so far was told: now and then, some ms apart. Optional. */
+	void (*told)(void *ctx, uint64_t now_ns);
 	/*
 	 * The session has ended, by itself or as asked: everything is in the
 	 * sink. `reason`: "" as asked, else why. The session is freed when this
@@ -64,6 +69,7 @@ size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);
 uint32_t managed_session_id(const struct managed_session *ms);
+unsigned managed_session_slot(const struct managed_session *ms);
 
 typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
 				const struct session_owner *owner);

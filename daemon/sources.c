@@ -193,6 +193,11 @@ static void exclude_own(struct source *src)
 	}
 }
 
+static void on_loaded(void *ctx)
+{
+	exclude_own(ctx);
+}
+
 static int source_start(struct source *src)
 {
 	struct sources *s = src->all;
@@ -202,10 +207,12 @@ static int source_start(struct source *src)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.marker_socket = s->env.marker_socket,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,
+		.loaded = on_loaded,
 		.keep_up = s->env.keep_up,
 		.keep_up_ctx = s->env.ctx,
 	};

@@ -17,6 +17,7 @@
 struct bpf_object;
 struct sources;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 /* `valid`: the collector takes the record for one of its own. */
@@ -29,6 +30,7 @@ struct sources_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	source_event_fn *fn;

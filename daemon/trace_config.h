@@ -13,6 +13,8 @@
 
 #include "net/net_privacy.h"
 
+struct probe_def;
+
 #define TRACE_COMM_GLOB_LEN 64
 #define TRACE_EVENT_LEN	    64
 #define TRACE_MAX_EVENTS    8
@@ -60,6 +62,10 @@ struct trace_config {
 	unsigned n_plaintext; /* whose TLS is read in clear text: "pid:1234", "comm:GLOB",
 				 "lib:PATH" */
 	char plaintext[TRACE_MAX_PLAINTEXT][TRACE_PLAINTEXT_LEN];
+
+	/* Probes of this recording alone (probe/probe_def.h), beside those of all. */
+	unsigned n_probes;
+	struct probe_def *probes;
 
 	char *command_line; /* of the client, for the trace's attributes */
 };

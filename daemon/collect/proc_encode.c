@@ -24,7 +24,8 @@
 #include "proc_tell.h"
 #include "proc_tree.h"
 #include "process/process_table_update.h"
-#include "trace_writer.h"
+#include "session_filter.h"
+#include "trace_tap.h"
 
 /* Then what is kept is written before the block is closed. */
 #define MAX_KEPT 2048
@@ -467,8 +468,46 @@ static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *
 	return 0;
 }
 
+/* No event of the trace, where a new name and command line say it. */
+static void tell_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
+{
+	char cmdline[PROC_ARGS_LEN + 1], file[PROC_FILENAME_LEN + 1] = "";
+	const struct trace_arg args[] = {
+		{ .name = "file", .type = ARG_STRING, .s = file },
+		{ .name = "cmdline", .type = ARG_STRING, .s = cmdline },
+		{ .name = "cmdline_bytes", .type = ARG_UINT, .u = ev->args_size },
+	};
+	const struct trace_tap_event told = { .kind = TAP_INSTANT,
+					      .time_ns = ev->hdr.time_ns,
+					      .end_ns = ev->hdr.time_ns,
+					      .name = "exec",
+					      .category = "process",
+					      .tgid = ev->hdr.tgid,
+					      .tid = ev->hdr.tid,
+					      .args = args,
+					      .n_args = ev->args_len < ev->args_size ? 3 : 2 };
+	size_t len = ev->args_len;
+
+	while (len && ev->args[len - 1] == '\0')
+		len--;
+	for (size_t i = 0; i < len; i++)
+		cmdline[i] = (char)(ev->args[i] ? ev->args[i] : ' ');
+	cmdline[len] = '\0';
+	memcpy(file, ev->filename, sizeof(ev->filename));
+	trace_tap_tell(e->env.writer, &told);
+}
+
+/* Who listens for processes of their own is not told of others. */
+static bool is_told(const struct proc_encoder *e, const struct event_hdr *hdr)
+{
+	return trace_is_tapped(e->env.writer) &&
+	       session_filter_match(e->env.config, e->env.processes, hdr);
+}
+
 static int encode_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
 {
+	if (is_told(e, &ev->hdr))
+		tell_exec(e, ev);
 	if (process_table_is(e->env.processes, ev->hdr.tgid, ev->start_ns))
 		return add_entry(e, ev->hdr.tgid, ev->hdr.time_ns, 1);
 	trace_writer_skip(e->env.writer, 1);

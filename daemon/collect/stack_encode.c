@@ -42,6 +42,7 @@ struct unfinished {
 struct sample {
 	struct sample *next;
 	uint64_t time_ns;
+	uint64_t since_ns;
 	uint64_t weight;
 	uint32_t tgid, tid;
 	uint16_t cpu;
@@ -362,6 +363,7 @@ static struct sample *sample_new(struct stack_encoder *e, const struct stack_sam
 		return NULL;
 	}
 	s->time_ns = from->time_ns;
+	s->since_ns = from->since_ns ? from->since_ns : from->time_ns;
 	s->weight = from->weight;
 	s->tgid = from->tgid;
 	s->tid = from->tid;
@@ -495,7 +497,7 @@ static int write_ready(struct stack_encoder *e, uint64_t now_ns, bool all)
 
 	while (r == 0 && e->first) {
 		struct sample *s = e->first;
-		bool late = now_ns > s->time_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
+		bool late = now_ns > s->since_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
 
 		if (s->kept)
 			r = look_again(e, s);
@@ -525,7 +527,7 @@ int stack_encoder_add(struct stack_encoder *e, const struct stack_sample *sample
 		e->first = s;
 	e->last = s;
 	e->n_waiting++;
-	return write_ready(e, s->time_ns, false);
+	return write_ready(e, s->since_ns, false);
 }
 
 int stack_encoder_flush(struct stack_encoder *e, uint64_t now_ns, bool final)

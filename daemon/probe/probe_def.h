@@ -81,12 +81,16 @@ struct probe_def {
 	char key[PROBE_EXPR_LEN];	/* "": a begin and its end are of one thread, and nest */
 	struct probe_arg counter;	/* its name "": none */
 	bool with_stack;
-	uint32_t rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
+	uint32_t
+		rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
 };
 
 /* "uprobe:libc.so.6:malloc". `why` says what is wrong with it, and where. */
 int probe_place_parse(const char *spec, struct probe_place *ret, char why[PROBE_WHY_LEN]);
-/* "size=arg0:u64" */
+/*
+ * "size=arg0:u64"; "n@end=arg0:u64" is what one behind --end becomes: taken at the end. A
+ * counter is the same.
+ */
 int probe_arg_parse(const char *text, struct probe_arg *ret, char why[PROBE_WHY_LEN]);
 /* The SPEC again, for lists and messages; cut to `size`. */
 void probe_place_text(const struct probe_place *place, char *dst, size_t size);
