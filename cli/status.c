@@ -12,6 +12,7 @@
 #include "client.h"
 #include "command.h"
 #include "json.h"
+#include "status_triggers.h"
 
 static int usage(FILE *out, int status)
 {
@@ -114,6 +115,7 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 	printf("sessions:%s\n", st->n_sessions ? "" : " none");
 	for (size_t i = 0; i < st->n_sessions; i++)
 		print_session(st->sessions[i]);
+	status_print_triggers(st);
 }
 
 /* ---- JSON ---- */
@@ -200,6 +202,7 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	for (size_t i = 0; i < st->n_sessions; i++)
 		json_session(&j, st->sessions[i]);
 	json_end(&j);
+	status_json_triggers(&j, st);
 	json_end(&j);
 	putchar('\n');
 }

@@ -17,6 +17,8 @@ struct probes;
 struct process_table;
 struct session_manager;
 struct symbolizer;
+struct trigger_files;
+struct triggers;
 struct unwinder;
 
 struct control_requests_env {
@@ -26,6 +28,8 @@ struct control_requests_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct triggers *triggers;
+	const struct trigger_files *trigger_files;
 	struct probes *probes;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */

@@ -14,6 +14,7 @@
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_status.h"
 #include "unwind/unwinder.h"
 
 #define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
@@ -221,6 +222,7 @@ int control_status_reply(const struct control_status_env *env, struct control_cl
 		list_sources(session_manager_sources(env->sessions), sources);
 		session_manager_each(env->sessions, list_session, sessions);
 		fill_status(&msg, env);
+		trigger_status_fill(&msg, env->triggers, env->trigger_files);
 		msg.n_sources = sources->n;
 		msg.sources = sources->ptrs;
 		msg.n_sessions = sessions->n;

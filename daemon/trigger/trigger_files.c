@@ -234,6 +234,7 @@ void trigger_files_each(const struct trigger_files *tf, trigger_files_fn *fn, vo
 			.n_files = ft->n_files,
 			.n_too_soon = ft->n_too_soon,
 			.n_failed = ft->n_failed,
+			.dir = tf->env.dir,
 			.last = ft->last,
 			.why = ft->why,
 		};

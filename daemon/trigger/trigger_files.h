@@ -39,8 +39,8 @@ struct trigger_files_status {
 	uint64_t n_files;    /* written */
 	uint64_t n_too_soon; /* not written: min_interval, or one was being written */
 	uint64_t n_failed;
-	const char *last; /* name of the last file, or "" */
-	const char *why;  /* it does not wait, or the last one has failed; or "" */
+	const char *dir, *last; /* name of the last file, or "" */
+	const char *why;	/* it does not wait, or the last one has failed; or "" */
 };
 typedef void trigger_files_fn(void *ctx, const struct trigger_files_status *status);
 void trigger_files_each(const struct trigger_files *tf, trigger_files_fn *fn, void *ctx);
