@@ -66,7 +66,7 @@ enum probes_op {
 
 /* probes_insn.flags */
 #define PROBES_SIGNED 1
-#define PROBES_KERNEL 2 /* memory of the kernel, not of the process */
+#define PROBES_KERNEL 2 /* memory of the kernel or of the process: the address tells */
 #define PROBES_IMM    4
 #define PROBES_PREFIX 8
 

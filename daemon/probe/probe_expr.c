@@ -115,6 +115,20 @@ static void set_text(struct parser *p, uint8_t node, const char *s, size_t len)
 	t->texts_len += len + 1;
 }
 
+/* What is not expected behind a value. */
+static uint8_t stray(struct parser *p, const char *wanted)
+{
+	char c = peek(p);
+
+	if (c == '=')
+		return FAIL(p, p->at, "a probe changes nothing; to compare write ==");
+	if (c == '?')
+		return FAIL(p, p->at, "there is no ?: in a probe's expressions");
+	if (wanted)
+		return FAIL(p, p->at, "a %s is missing", wanted);
+	return FAIL(p, p->at, "here an operator is expected, not \"%c\"", c);
+}
+
 /* ---- primaries ---- */
 
 static uint8_t parse_number(struct parser *p)
@@ -214,7 +228,7 @@ static uint8_t parse_named(struct parser *p)
 		p->at++;
 		node = parse_or(p);
 		if (!p->failed && !take(p, ")"))
-			return FAIL(p, p->at, "a ) is missing");
+			return stray(p, ")");
 		return add(p, PROBE_NODE_STR, at, node, PROBE_NODE_NONE);
 	}
 	node = add(p, op, at, PROBE_NODE_NONE, PROBE_NODE_NONE);
@@ -242,7 +256,7 @@ static uint8_t parse_primary(struct parser *p)
 	}
 	node = parse_or(p);
 	if (!p->failed && !take(p, ")"))
-		return FAIL(p, p->at, "a ) is missing");
+		return stray(p, ")");
 	return node;
 }
 
@@ -279,7 +293,7 @@ static uint8_t parse_postfix(struct parser *p)
 		} else if (take(p, "[")) {
 			index = parse_or(p);
 			if (!p->failed && !take(p, "]"))
-				return FAIL(p, p->at, "a ] is missing");
+				return stray(p, "]");
 			node = add(p, PROBE_NODE_INDEX, at, node, index);
 		} else {
 			return node;
@@ -476,11 +490,7 @@ int probe_expr_parse(const char *expr, struct probe_tree *ret, char why[PROBE_WH
 		return -EINVAL;
 	}
 	ret->root = parse_or(&p);
-	if (!p.failed && peek(&p) == '=')
-		(void)FAIL(&p, p.at, "a probe changes nothing; to compare write ==");
-	else if (!p.failed && peek(&p) == '?')
-		(void)FAIL(&p, p.at, "there is no ?: in a probe's expressions");
-	else if (!p.failed && peek(&p))
-		(void)FAIL(&p, p.at, "here an operator is expected, not \"%c\"", peek(&p));
+	if (!p.failed && peek(&p))
+		(void)stray(&p, NULL);
 	return p.failed ? -EINVAL : 0;
 }

@@ -11,6 +11,8 @@
 #ifndef PROBE_TYPES_H
 #define PROBE_TYPES_H
 
+#include <sys/types.h>
+
 #include "base/buf.h"
 #include "probe/probe_def.h"
 
@@ -38,7 +40,6 @@ enum probe_type_kind {
 #define PROBE_TYPE_IS_SIGNED 1
 #define PROBE_TYPE_IS_CHAR   2 /* a pointer to it, or an array, is text */
 #define PROBE_TYPE_IS_CUT    4 /* it has members that are not in the table */
-#define PROBE_TYPE_IS_KERNEL 8 /* of a pointer: to memory of the kernel */
 
 struct probe_type_entry {
 	uint8_t kind; /* enum probe_type_kind */
@@ -101,8 +102,7 @@ struct probe_value {
 
 #define PROBE_TYPES_HAS_TYPES 1 /* by DWARF or BTF; without it only places are known */
 #define PROBE_TYPES_AT_ENTRY  2 /* a function begins there */
-#define PROBE_TYPES_KERNEL    4 /* pointers are to memory of the kernel */
-#define PROBE_TYPES_IS_GO     8
+#define PROBE_TYPES_VARIADIC  4 /* more arguments may follow those that have names */
 
 struct probe_types {
 	uint32_t flags;
@@ -114,6 +114,32 @@ struct probe_types {
 	struct buf names;   /* struct probe_name */
 	struct buf strings;
 };
+
+int probe_types_new(struct probe_types **ret);
+void probe_types_free(struct probe_types *types); /* takes NULL */
+
+/*
+ * The number of what was added, for the others to refer to; -ENOSPC: the table is full,
+ * -ENOMEM.
+ */
+int probe_types_add_type(struct probe_types *t, const struct probe_type_entry *entry);
+int probe_types_add_member(struct probe_types *t, const struct probe_member *member);
+int probe_types_add_value(struct probe_types *t, const struct probe_value *value);
+int probe_types_add_name(struct probe_types *t, const struct probe_name *name);
+int probe_types_add_string(struct probe_types *t, const char *s, size_t len);
+
+size_t probe_types_n_values(const struct probe_types *t);
+size_t probe_types_n_names(const struct probe_types *t);
+struct probe_type_entry *probe_types_type(const struct probe_types *t, uint32_t i);
+const struct probe_member *probe_types_member(const struct probe_types *t, uint32_t i);
+const struct probe_value *probe_types_value(const struct probe_types *t, uint32_t i);
+const struct probe_name *probe_types_name(const struct probe_types *t, uint32_t i);
+const char *probe_types_string(const struct probe_types *t, uint32_t at);
+
+/* As it goes over the wire; -ENOSPC: it is longer than `size`. Returns the length. */
+ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size);
+/* -EBADMSG: there is something in it that cannot be. */
+int probe_types_decode(const void *src, size_t len, struct probe_types **ret);
 
 /* ---- the places of a probe ---- */
 
