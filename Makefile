@@ -7,6 +7,7 @@ PREFIX   ?= /usr/local
 SBINDIR  ?= $(PREFIX)/sbin
 BINDIR   ?= $(PREFIX)/bin
 INCLUDEDIR ?= $(PREFIX)/include
+DATADIR  ?= $(PREFIX)/share
 MANDIR   ?= $(PREFIX)/share/man
 SYSCONFDIR ?= /etc
 UNITDIR  ?= /usr/lib/systemd/system
@@ -268,6 +269,7 @@ compile_commands.json:			## for clangd
 FILES := 755:$(O)/tracerd:$(SBINDIR)/tracerd \
          755:$(O)/tracectl:$(BINDIR)/tracectl \
          644:daemon/marker.h:$(INCLUDEDIR)/tracer/marker.h \
+         $(foreach f,$(wildcard daemon/probes/*.probe),644:$(f):$(DATADIR)/tracer/probes/$(notdir $(f))) \
          644:cli/tracectl.1:$(MANDIR)/man1/tracectl.1 \
          644:daemon/tracerd.8:$(MANDIR)/man8/tracerd.8 \
          644:systemd/tracerd.conf:$(SYSCONFDIR)/tracer/tracerd.conf \

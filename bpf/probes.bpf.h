@@ -370,13 +370,22 @@ __noinline int step_asleep(struct probes_run *run, struct probes_place *place)
 	return step(run, place, true);
 }
 
-static __always_inline void run_code(struct probes_run *run, struct probes_place *place,
-				     bool sleeps)
+__noinline int run_awake(struct probes_run *run, struct probes_place *place)
 {
 #pragma clang loop unroll(disable)
 	for (int i = 0; i < PROBES_CODE; i++)
-		if (sleeps ? step_asleep(run, place) : step_awake(run, place))
+		if (step_awake(run, place))
 			break;
+	return 0;
+}
+
+__noinline int run_asleep(struct probes_run *run, struct probes_place *place)
+{
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < PROBES_CODE; i++)
+		if (step_asleep(run, place))
+			break;
+	return 0;
 }
 
 /* ---- begins and their ends ---- */
@@ -484,7 +493,7 @@ static __always_inline bool is_to_record(struct probes_run *run, struct probes_p
 		goto unwanted;
 	if (!is_end && !filters && !(pairs && keyed) && is_over(place, n, now_ns))
 		goto over;
-	run_code(run, place, sleeps);
+	(void)(sleeps ? run_asleep(run, place) : run_awake(run, place));
 	if (!run->is_wanted)
 		goto unwanted;
 	if (is_end && pairs && keyed && !closed(run, place))

@@ -27,6 +27,11 @@
 	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n" \
 	"                         launch,submit,present,copy,memory,sync,build,setup\n"            \
 	"                         (default), draw, all\n"                                          \
+	"      --probe TEXT       hits of a probe, of this recording alone: NAME at SPEC [end "    \
+	"SPEC]\n"                                                                                  \
+	"                         [arg NAME=EXPR]... and more ('tracectl probe --help')\n"         \
+	"      --probe-file FILE  probes of a file\n"                                              \
+	"      --probe-set NAME   probes that are installed; 'tracectl probe sets' lists them\n"   \
 	"      --net LEVEL        of the network: health (what TCP does), waterfall (default:\n"   \
 	"                         names, requests and their phases too), syscalls (calls too)\n"   \
 	"      --query HOW        of URLs' queries: hide (default: ?…), keep, keys (names, no\n" \
@@ -333,6 +338,10 @@ static int parse_option(const struct command_line *line, int c, char *arg, struc
 	case OPT_EVENTS:
 	case OPT_MIN:
 		return parse_watch_option(c, arg, o);
+	case OPT_PROBE:
+	case OPT_PROBE_FILE:
+	case OPT_PROBE_SET:
+		return probe_option(c, arg, &o->probes);
 	case OPT_HELP:
 		fputs(line->usage, stdout);
 		return -ECANCELED;
@@ -373,7 +382,7 @@ static int parse(const struct command_line *line, int argc, char **argv, struct 
 		{ "names", required_argument, NULL, OPT_NAMES },                                   \
 		{ "tls-plaintext", required_argument, NULL, OPT_PLAINTEXT },                       \
 		{ "comm", required_argument, NULL, OPT_COMM },                                     \
-		{ "cgroup", required_argument, NULL, OPT_CGROUP },                                 \
+		{ "cgroup", required_argument, NULL, OPT_CGROUP }, PROBE_OPTIONS,                  \
 		{ "user", required_argument, NULL, 'u' }, { "help", no_argument, NULL, OPT_HELP }, \
 	{                                                                                          \
 		NULL, 0, NULL, 0                                                                   \

@@ -9,6 +9,7 @@
 
 #include "child.h"
 #include "control.pb-c.h"
+#include "probe_text.h"
 
 #define MAX_NAMES	32
 #define MAX_PIDS	64
@@ -43,6 +44,7 @@ struct record_options {
 	size_t n_plaintext;
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
+	struct probe_list probes; /* of this recording alone */
 	/* Of `watch` alone. */
 	const char *events[MAX_NAMES];
 	size_t n_events;

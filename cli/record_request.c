@@ -54,6 +54,8 @@ void record_fill_start(StartRequest *start, const struct record_options *o)
 	start->names = (char *)o->names;
 	start->n_tls_plaintext = o->n_plaintext;
 	start->tls_plaintext = (char **)o->plaintext;
+	start->n_probes = o->probes.n;
+	start->probes = (ProbeDef **)o->probes.defs;
 	start->has_duration_ns = o->duration_ns != 0;
 	start->duration_ns = o->duration_ns;
 }

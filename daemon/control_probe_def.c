@@ -80,8 +80,8 @@ static int take_parts(const ProbeDef *msg, struct probe_def *def, char why[PROBE
 	if (r == 0)
 		r = take_args(def, msg->args, msg->n_args, why);
 	if (r == 0)
-		r = take_text(def->condition, sizeof(def->condition), "a condition",
-			      msg->condition, why);
+		r = take_text(def->condition, sizeof(def->condition), "a condition", msg->condition,
+			      why);
 	if (r == 0)
 		r = take_text(def->key, sizeof(def->key), "a key", msg->key, why);
 	if (r == 0 && msg->counter && msg->counter[0])
@@ -114,8 +114,8 @@ int control_probe_def(const ProbeDef *msg, struct probe_def *ret, char why[PROBE
 static void type_text(const struct probe_arg *arg, char *dst, size_t size)
 {
 	static const char *const letters[] = {
-		[PROBE_TYPE_SIGNED] = "s",   [PROBE_TYPE_UNSIGNED] = "u", [PROBE_TYPE_HEX] = "x",
-		[PROBE_TYPE_FLOAT] = "f",    [PROBE_TYPE_POINTER] = "ptr", [PROBE_TYPE_BOOL] = "bool",
+		[PROBE_TYPE_SIGNED] = "s", [PROBE_TYPE_UNSIGNED] = "u",	 [PROBE_TYPE_HEX] = "x",
+		[PROBE_TYPE_FLOAT] = "f",  [PROBE_TYPE_POINTER] = "ptr", [PROBE_TYPE_BOOL] = "bool",
 		[PROBE_TYPE_TEXT] = "str",
 	};
 
@@ -159,8 +159,8 @@ void control_probe_texts(const struct probe_def *def, struct control_probe_texts
 	if (def->key[0])
 		msg->key = (char *)def->key;
 	if (def->counter.name[0])
-		msg->counter = arg_text(&def->counter, t->args[PROBES_ARGS],
-					sizeof(t->args[PROBES_ARGS]));
+		msg->counter =
+			arg_text(&def->counter, t->args[PROBES_ARGS], sizeof(t->args[PROBES_ARGS]));
 	msg->has_stack = msg->has_rate = 1;
 	msg->stack = def->with_stack;
 	msg->rate = def->rate;

@@ -292,8 +292,8 @@ static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN
 		return -ENOMEM;
 	r = control_probe_def(msg, def, why);
 	if (r == 0) {
-		r = probes_add(a->all->env.probes, def, PROBES_EVERY,
-			       control_client_uid(a->client), reason, &a->ids[a->n]);
+		r = probes_add(a->all->env.probes, def, PROBES_EVERY, control_client_uid(a->client),
+			       reason, &a->ids[a->n]);
 		if (r == 0)
 			a->n++;
 		else

@@ -214,12 +214,15 @@ static void attach_target(struct target *t)
 		attach_file(t, f);
 }
 
-static void detach_target(struct target *t)
+/* What cannot be ended later is ended now. */
+static void detach_target(struct target *t, struct probe_end *end)
 {
-	bpf_link__destroy(t->link);
+	if (!end || !probe_end_link(end, t->link))
+		bpf_link__destroy(t->link);
 	t->link = NULL;
 	for (struct file *f = t->files; f; f = f->next) {
-		uprobes_free(f->probes);
+		if (!end || !probe_end_uprobes(end, f->probes))
+			uprobes_free(f->probes);
 		f->probes = NULL;
 		f->n_attached = 0;
 	}
@@ -243,16 +246,19 @@ static void attach(struct probe_attached *a)
 }
 
 /* The way in first: what is seen to begin is seen to end. */
-static void detach(struct probe_attached *a)
+static void detach(struct probe_attached *a, struct probe_end *end)
 {
 	for (size_t i = 0; i < a->n_targets; i++)
-		detach_target(&a->targets[i]);
+		detach_target(&a->targets[i], end);
 }
 
 void probe_attached_pause(struct probe_attached *a)
 {
-	detach(a);
-	probe_places_forget_opens(a->env->places, a->probe->id);
+	struct probe_end *end = probe_end_new(a->probe);
+
+	detach(a, end);
+	if (end)
+		probe_ends_begin(a->env->ends, a->env->places, end);
 	a->is_paused = true;
 }
 
@@ -294,6 +300,10 @@ static int take_number(struct target *t, const struct probe_types *types, uint32
 		return -EINVAL;
 	}
 	r = probe_places_take(a->env->places, p, t->point, &code, ret);
+	if (r == -ENOSPC && probe_ends_pending(a->env->ends)) {
+		probe_ends_wait(a->env->ends); /* of others numbers are about to be free */
+		r = probe_places_take(a->env->places, p, t->point, &code, ret);
+	}
 	if (r == -ENOSPC)
 		snprintf(why, PROBE_WHY_LEN,
 			 "more than %d places that differ at a time: choose "
@@ -512,36 +522,46 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 	return 0;
 }
 
-static void free_target(struct target *t)
+/* Its number is another's, once nobody runs into it any more. */
+static void drop_number(struct probe_attached *a, uint32_t number, struct probe_end *end)
 {
-	struct probe_places *places = t->attached->env->places;
-	struct probes_counts *gone = &t->attached->gone;
+	if (!end || !probe_end_number(end, number))
+		probe_places_drop(a->env->places, number, &a->gone);
+}
 
+static void free_target(struct target *t, struct probe_end *end)
+{
 	while (t->files) {
 		struct file *f = t->files;
 
 		t->files = f->next;
 		probe_question_free(f->question);
 		for (size_t i = 0; i < f->n_sites; i++)
-			probe_places_drop(places, (uint32_t)f->sites[i].cookie, gone);
+			drop_number(t->attached, (uint32_t)f->sites[i].cookie, end);
 		free(f->sites);
 		module_release(f->module);
 		free(f);
 	}
 	if (t->has_number)
-		probe_places_drop(places, t->number, gone);
+		drop_number(t->attached, t->number, end);
 	free(t->path);
 }
 
 void probe_attached_free(struct probe_attached *a)
 {
+	struct probe_end *end;
+
 	if (!a)
 		return;
-	detach(a);
+	end = probe_end_new(a->probe);
+	detach(a, end);
 	for (size_t i = 0; i < a->n_targets; i++)
-		free_target(&a->targets[i]);
+		free_target(&a->targets[i], end);
 	probe_attached_count(a);
-	probe_places_forget_opens(a->env->places, a->probe->id);
+	if (end) {
+		probe_end_counts(end, &a->gone);
+		probe_ends_begin(a->env->ends, a->env->places, end);
+	}
 	free(a);
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "probe/probes.h"
+#include "probe_ends.h"
 #include "probe_places.h"
 
 struct module;
@@ -30,6 +31,7 @@ struct probe_attach_env {
 	struct probes *probes;
 	struct symbolizer *symbolizer;
 	struct probe_places *places;
+	struct probe_ends *ends;
 	struct probe_programs plain, stack; /* of the second, NULL where it is not loaded */
 };
 
@@ -49,7 +51,7 @@ void probe_attached_settle(struct probe_attached *a);
 bool probe_attached_pending(const struct probe_attached *a); /* answers are missing */
 void probe_attached_count(struct probe_attached *a);	     /* fills the probe's numbers */
 
-/* Takes it away for a while, and puts it back. */
+/* Takes it away for a while; puts it back, once probe_ends_pending() says no. */
 void probe_attached_pause(struct probe_attached *a);
 void probe_attached_resume(struct probe_attached *a);
 

@@ -7,8 +7,7 @@
 /* At once they may take this much CPU time; and save up as much. */
 #define BURST_NS (200 * NS_PER_MS)
 
-enum probe_limit_change probe_limit_update(struct probe_limit *l, uint64_t n_hits, uint64_t cost_ns,
-					   uint64_t now_ns)
+void probe_limit_update(struct probe_limit *l, uint64_t n_hits, uint64_t cost_ns, uint64_t now_ns)
 {
 	uint64_t n = n_hits - l->n_hits, passed_ns = now_ns - l->updated_ns;
 	int64_t most_ns = INT64_MAX / 4;
@@ -16,7 +15,7 @@ enum probe_limit_change probe_limit_update(struct probe_limit *l, uint64_t n_hit
 	l->n_hits = n_hits;
 	if (l->updated_ns == 0 || now_ns < l->updated_ns) {
 		l->updated_ns = now_ns;
-		return PROBE_LIMIT_NONE;
+		return;
 	}
 	l->updated_ns = now_ns;
 	if (cost_ns && n > (uint64_t)most_ns / cost_ns)
@@ -24,13 +23,5 @@ enum probe_limit_change probe_limit_update(struct probe_limit *l, uint64_t n_hit
 	l->debt_ns += (int64_t)(n * cost_ns) - (int64_t)(passed_ns / 100 * PROBE_LIMIT_PERCENT);
 	if (l->debt_ns < -(int64_t)BURST_NS)
 		l->debt_ns = -(int64_t)BURST_NS;
-	if (!l->is_over && l->debt_ns > (int64_t)BURST_NS) {
-		l->is_over = true;
-		return PROBE_LIMIT_PAUSE;
-	}
-	if (l->is_over && l->debt_ns <= 0) {
-		l->is_over = false;
-		return PROBE_LIMIT_RESUME;
-	}
-	return PROBE_LIMIT_NONE;
+	l->is_over = l->debt_ns > (l->is_over ? 0 : (int64_t)BURST_NS);
 }

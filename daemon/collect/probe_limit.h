@@ -18,17 +18,10 @@
 struct probe_limit {
 	uint64_t n_hits, updated_ns;
 	int64_t debt_ns; /* what they took beyond their share; less than 0: what they may */
-	bool is_over;
+	bool is_over;	 /* it should be away */
 };
 
-enum probe_limit_change {
-	PROBE_LIMIT_NONE,
-	PROBE_LIMIT_PAUSE,
-	PROBE_LIMIT_RESUME,
-};
-
-/* `n_hits`: all so far; `cost_ns` of one. Pure. */
-enum probe_limit_change probe_limit_update(struct probe_limit *l, uint64_t n_hits, uint64_t cost_ns,
-					   uint64_t now_ns);
+/* `n_hits`: all so far; `cost_ns` of one. Says `is_over`. Pure. */
+void probe_limit_update(struct probe_limit *l, uint64_t n_hits, uint64_t cost_ns, uint64_t now_ns);
 
 #endif

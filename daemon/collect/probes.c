@@ -24,6 +24,7 @@
 #include "probe/probes.h"
 #include "probe/probes_encode.h"
 #include "probe_attach.h"
+#include "probe_ends.h"
 #include "probe_limit.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
@@ -46,20 +47,12 @@
 /* What a hit of a tracepoint costs beside our program. */
 #define TRACEPOINT_NS 200
 
-/* Removed ones, until what is in the ring of theirs has been read. */
-#define MAX_DYING 256
-
 struct one {
 	struct probe *probe;
 	struct probe_attached *attached;
 	struct probe_limit limit;
 	uint64_t paused_since_ns;
-	bool told;
-};
-
-struct dying {
-	struct probe *probe; /* held */
-	uint64_t removed_ns;
+	bool told, is_paused;
 };
 
 /* Of one object: run time of a program, each. */
@@ -74,14 +67,13 @@ struct probes_source {
 	struct bpf_ring *ring;
 	struct walks walks;
 	struct probe_places *places;
+	struct probe_ends *ends;
 	struct probe_attach_env attach_env;
 	uint64_t trap_ns; /* what the kernel takes for a hit of a uprobe; 0: not measured yet */
 	struct run_times plain_times, stack_times;
 	struct hash *seen, *known; /* mappings by their version, and modules that all have seen */
 	uint64_t updated_ns;
 	struct one ones[PROBES_MAX_DEFS];
-	struct dying dying[MAX_DYING];
-	size_t n_dying;
 };
 
 /* ---- loading ---- */
@@ -343,17 +335,27 @@ static void pause_one(struct probes_source *s, struct one *one, uint64_t n, uint
 	struct probe *p = one->probe;
 
 	probe_attached_pause(one->attached);
+	one->is_paused = true;
 	one->paused_since_ns = now_ns;
 	tell(s, p, PROBES_PAUSE, now_ns);
 	snprintf(p->why, sizeof(p->why),
-		 "limited: %llu hits so far, of %.1f us each, take more than %d %% of a CPU; it is "
-		 "taken away for part of the time: choose a function that is called less",
-		 (unsigned long long)n, (double)p->cost_ns / 1e3, PROBE_LIMIT_PERCENT);
+		 "limited: its hits take more than %d %% of a CPU (%llu so far, %.1f us each): it "
+		 "is "
+		 "taken away for part of the time; choose a place that is reached less often",
+		 PROBE_LIMIT_PERCENT, (unsigned long long)n, (double)p->cost_ns / 1e3);
 	if (!one->told) {
 		log_warn("probes: %s: %s", p->def.name, p->why);
 		probes_changed(s->env.probes, p);
 	}
 	one->told = true;
+}
+
+static void resume_one(struct probes_source *s, struct one *one, uint64_t now_ns)
+{
+	one->is_paused = false;
+	one->probe->paused_ns += now_ns - one->paused_since_ns;
+	tell(s, one->probe, PROBES_RESUME, now_ns);
+	probe_attached_resume(one->attached);
 }
 
 static void limit(struct probes_source *s, struct one *one, uint64_t now_ns)
@@ -367,18 +369,11 @@ static void limit(struct probes_source *s, struct one *one, uint64_t now_ns)
 	probe_places_count(s->places, p->id, true, &ends);
 	n = p->n_hits + p->n_over + p->n_unwanted + p->n_lost + ends.n_hits + ends.n_unwanted +
 	    ends.n_lost;
-	switch (probe_limit_update(&one->limit, n, p->cost_ns, now_ns)) {
-	case PROBE_LIMIT_PAUSE:
+	probe_limit_update(&one->limit, n, p->cost_ns, now_ns);
+	if (one->limit.is_over && !one->is_paused)
 		pause_one(s, one, n, now_ns);
-		break;
-	case PROBE_LIMIT_RESUME:
-		p->paused_ns += now_ns - one->paused_since_ns;
-		tell(s, p, PROBES_RESUME, now_ns);
-		probe_attached_resume(one->attached);
-		break;
-	case PROBE_LIMIT_NONE:
-		break;
-	}
+	else if (!one->limit.is_over && one->is_paused && !probe_ends_pending(s->ends))
+		resume_one(s, one, now_ns);
 }
 
 static void update(struct probes_source *s)
@@ -431,27 +426,18 @@ static int on_attach(void *ctx, struct probe *p, char why[PROBE_WHY_LEN])
 	return 0;
 }
 
-static void let_die(struct probes_source *s, struct probe *p)
-{
-	if (s->n_dying == MAX_DYING)
-		return; /* what is left of it has no name */
-	probe_hold(p);
-	s->dying[s->n_dying++] = (struct dying){ p, boot_ns() };
-}
-
 static void on_detach(void *ctx, struct probe *p)
 {
-	struct probes_source *s = ctx;
 	struct one *one = p->attached;
 
+	(void)ctx;
 	if (!one)
 		return;
-	if (one->limit.is_over)
+	if (one->is_paused)
 		p->paused_ns += boot_ns() - one->paused_since_ns;
 	probe_attached_free(one->attached);
 	*one = (struct one){ 0 };
 	p->attached = NULL;
-	let_die(s, p);
 }
 
 static void on_count(void *ctx, struct probe *p)
@@ -461,20 +447,6 @@ static void on_count(void *ctx, struct probe *p)
 	(void)ctx;
 	if (one)
 		probe_attached_count(one->attached);
-}
-
-/* All that was before `horizon_ns` has been read. */
-static void bury(struct probes_source *s, uint64_t horizon_ns)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < s->n_dying; i++) {
-		if (s->dying[i].removed_ns < horizon_ns)
-			probe_release(s->dying[i].probe);
-		else
-			s->dying[n++] = s->dying[i];
-	}
-	s->n_dying = n;
 }
 
 /* ---- the collector ---- */
@@ -487,7 +459,7 @@ static void probes_stop(void *state)
 		return;
 	if (s->env.probes)
 		probes_set_backend(s->env.probes, NULL);
-	bury(s, UINT64_MAX);
+	probe_ends_free(s->ends);
 	unload_stack(s);
 	unload(s);
 	hash_free(s->seen);
@@ -508,7 +480,10 @@ static int probes_start(const struct collector_env *env, char why[WHY_LEN], void
 	s->env = *env;
 	s->attach_env.probes = env->probes;
 	s->attach_env.symbolizer = env->symbolizer;
-	r = hash_new(&s->seen);
+	r = probe_ends_new(&s->ends);
+	s->attach_env.ends = s->ends;
+	if (r == 0)
+		r = hash_new(&s->seen);
 	if (r == 0)
 		r = hash_new(&s->known);
 	if (r < 0) {
@@ -529,13 +504,12 @@ static int probes_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	struct probes_source *s = state;
 	int n;
 
-	if (!s->plain)
+	if (!s->ring)
 		return 0;
 	update(s);
 	walks_update(&s->walks);
 	n = bpf_ring_drain(s->ring, horizon_ns, budget, s->env.sink, s->env.sink_ctx);
-	if (n >= 0 && n < (int)budget)
-		bury(s, horizon_ns);
+	probe_ends_update(s->ends, n >= 0 && n < (int)budget ? horizon_ns : 0);
 	return n;
 }
 

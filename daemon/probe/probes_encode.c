@@ -44,7 +44,8 @@ static bool is_call(const struct probe_def *def)
 {
 	enum probe_kind at = def->at.kind, end = def->end.kind;
 
-	return def->has_end && def->at.offset == 0 && strcmp(def->at.symbol, def->end.symbol) == 0 &&
+	return def->has_end && def->at.offset == 0 &&
+	       strcmp(def->at.symbol, def->end.symbol) == 0 &&
 	       ((at == PROBE_UPROBE && end == PROBE_URETPROBE) ||
 		((at == PROBE_FENTRY || at == PROBE_KPROBE) && end == PROBE_FEXIT));
 }
@@ -123,9 +124,9 @@ static void forget_removed(struct probes_encoder *enc, uint64_t now_ns)
 static int write_open(struct probes_encoder *enc, struct hit_stacks *all, struct hit_stack *stack,
 		      struct open_hit *open, const struct probes_event *end, uint64_t end_ns)
 {
-	struct probes_where where = {
-		.tgid = stack->tgid, .tid = stack->tid, .start_ns = stack->start_ns
-	};
+	struct probes_where where = { .tgid = stack->tgid,
+				      .tid = stack->tid,
+				      .start_ns = stack->start_ns };
 	int r = 0;
 
 	if (stack->is_keyed)
@@ -288,9 +289,9 @@ static int on_end(struct probes_encoder *enc, struct hit_stacks *all, struct hit
 static int on_single(struct probes_encoder *enc, struct probes_known *known,
 		     const struct hit_stack *stack, const struct probes_event *ev, uint64_t time_ns)
 {
-	const struct probes_where where = {
-		.tgid = ev->hdr.tgid, .tid = ev->hdr.tid, .start_ns = stack->start_ns
-	};
+	const struct probes_where where = { .tgid = ev->hdr.tgid,
+					    .tid = ev->hdr.tid,
+					    .start_ns = stack->start_ns };
 
 	return probes_write_instant(enc, known, &where, ev, time_ns);
 }

@@ -170,8 +170,8 @@ static void set_number(struct trace_arg *arg, const struct probes_value *v, enum
 void probes_slice_add(struct probes_slice *s, const struct probes_known *known,
 		      const struct probes_event *ev)
 {
-	const struct probe_code *code = ev->point == PROBES_FINISH ? &known->probe->end
-								   : &known->probe->begin;
+	const struct probe_code *code =
+		ev->point == PROBES_FINISH ? &known->probe->end : &known->probe->begin;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < ev->n_values; i++) {

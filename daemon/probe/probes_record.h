@@ -16,10 +16,10 @@ struct probes_known {
 	struct probe *probe; /* held */
 	/* Texts that a trace knows things by; they are the same for ever. */
 	const char *name, *counter, *args[PROBES_ARGS];
-	bool is_call;	/* from the entry of a function to its return: such nest */
-	bool is_kernel; /* one of its places is the kernel's */
-	bool own_track; /* its slices may cross anything else that the thread does */
-	unsigned n_users; /* open slices, and slices that wait for their call stack */
+	bool is_call;	     /* from the entry of a function to its return: such nest */
+	bool is_kernel;	     /* one of its places is the kernel's */
+	bool own_track;	     /* its slices may cross anything else that the thread does */
+	unsigned n_users;    /* open slices, and slices that wait for their call stack */
 	uint64_t removed_ns; /* when it was seen to be gone; 0: it is there */
 };
 

@@ -49,7 +49,7 @@ struct hit_stacks {
 
 /* Which stack: all of it counts, also the padding that there is none of. */
 struct hit_stack_key {
-	uint64_t key; /* or the tid */
+	uint64_t key;	/* or the tid */
 	uint32_t probe; /* 0: of a thread's probes that share its track */
 	uint32_t tgid;	/* of a key: where it holds, or 0 */
 };

@@ -264,11 +264,10 @@ int probes_tell(struct probes_encoder *enc, uint64_t time_ns, const char *what,
 	};
 
 	if (known)
-		args[ev.n_args++] = (struct trace_arg){
-			.name = "probe", .type = ARG_LITERAL, .s = known->name
-		};
+		args[ev.n_args++] = (struct trace_arg){ .name = "probe",
+							.type = ARG_LITERAL,
+							.s = known->name };
 	if (n)
-		args[ev.n_args++] =
-			(struct trace_arg){ .name = "count", .type = ARG_UINT, .u = n };
+		args[ev.n_args++] = (struct trace_arg){ .name = "count", .type = ARG_UINT, .u = n };
 	return ev.track ? trace_instant(enc->env.writer, &ev, n_events) : -ENOMEM;
 }
