@@ -12,6 +12,7 @@ static const struct {
 	int (*fn)(int argc, char **argv);
 } commands[] = {
 	{ "record", "record the machine into a file", cmd_record },
+	{ "snapshot", "copy what the flight recorder has into a file", cmd_snapshot },
 	{ "mark", "put a marker into the recordings that go on", cmd_mark },
 	{ "status", "what the daemon does and what works here", cmd_status },
 	{ "report", "say where the samples of a trace lie, or what its network did", cmd_report },

@@ -11,6 +11,7 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
+#include "control_snapshot.h"
 #include "control_status.h"
 #include "event_loop.h"
 #include "log.h"
@@ -24,6 +25,7 @@
 struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
+	struct control_snapshots *snapshots;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -42,12 +44,18 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 	if (!r)
 		return -ENOMEM;
 	r->env = *env;
+	if (control_snapshots_new(env->flight, &r->snapshots) < 0) {
+		free(r);
+		return -ENOMEM;
+	}
 	*ret = r;
 	return 0;
 }
 
 void control_requests_free(struct control_requests *r)
 {
+	if (r)
+		control_snapshots_free(r->snapshots);
 	free(r);
 }
 
@@ -314,6 +322,7 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 		.symbolizer = r->env.symbolizer,
 		.unwinder = r->env.unwinder,
 		.interpreter = r->env.interpreter,
+		.flight = r->env.flight,
 		.start_ns = r->env.start_ns,
 		.notes = r->env.notes,
 		.n_clients = (unsigned)control_server_n_clients(r->server),
@@ -325,6 +334,18 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 static int on_sources(struct control_requests *r, struct control_client *client, const Request *req)
 {
 	return control_sources_reply(r->env.sessions, client, req->id);
+}
+
+static int on_snapshot(struct control_requests *r, struct control_client *client,
+		       const Request *req)
+{
+	const struct control_snapshot what = {
+		.id = req->id,
+		.last_ns = req->snapshot->last_ns,
+		.command_line = req->snapshot->command_line,
+	};
+
+	return control_snapshots_send(r->snapshots, client, &what);
 }
 
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
@@ -339,6 +360,7 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 		{ offsetof(Request, stop), on_stop },
 		{ offsetof(Request, status), on_status },
 		{ offsetof(Request, sources), on_sources },
+		{ offsetof(Request, snapshot), on_snapshot },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -354,6 +376,7 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct control_requests *r = ctx;
 	struct recording *rec = control_client_data(client);
 
+	control_snapshots_gone(r->snapshots, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

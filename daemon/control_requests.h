@@ -12,6 +12,7 @@
 
 struct control_requests;
 struct event_loop;
+struct flight;
 struct interpreter;
 struct process_table;
 struct session_manager;
@@ -25,6 +26,7 @@ struct control_requests_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct flight *flight;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */

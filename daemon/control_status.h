@@ -7,6 +7,7 @@
 
 #include "control_server.h"
 
+struct flight;
 struct interpreter;
 struct process_table;
 struct session_manager;
@@ -19,6 +20,7 @@ struct control_status_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	const struct flight *flight;
 	uint64_t start_ns;
 	const char *notes;
 	unsigned n_clients;

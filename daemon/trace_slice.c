@@ -116,7 +116,16 @@ static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t m
 		return r;
 	put_number(&w->event, FIELD_TYPE, (uint64_t)type);
 	put_number(&w->event, FIELD_TRACK, track);
-	return track ? 0 : -ENOMEM;
+	return track ? trace_track_use(w, track) : -ENOMEM;
+}
+
+/* A track that nobody had used for long, and has not asked for again: the event is left out. */
+static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
+{
+	if (r != -ESTALE)
+		return r;
+	trace_writer_skip(w, n_events);
+	return 0;
 }
 
 /* ---- arguments ---- */
@@ -345,7 +354,7 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 		r = put_end(w, ev->track, end_ns, n_events);
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_SLICE, ev, end_ns);
-	return r;
+	return put_or_skip(w, r, n_events);
 }
 
 static void tap_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
@@ -368,7 +377,7 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 	if (r == 0)
 		r = put_end(w, ev->track, end_ns, n_events);
 	if (!w->tap || r < 0)
-		return r;
+		return put_or_skip(w, r, n_events);
 	trace_tap_event(w, TAP_SLICE, ev, end_ns);
 	for (size_t i = 0; i < n_inner; i++)
 		tap_inner(w, ev->track, &inner[i]);
@@ -381,7 +390,7 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
-	return r;
+	return put_or_skip(w, r, n_events);
 }
 
 int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
@@ -390,7 +399,7 @@ int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns
 	int r = begin_body(w, track, TYPE_COUNTER, 0);
 
 	if (r < 0)
-		return r;
+		return put_or_skip(w, r, n_events);
 	if (is_double)
 		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
 	else
