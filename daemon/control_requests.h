@@ -12,6 +12,7 @@
 
 struct control_requests;
 struct event_loop;
+struct flight;
 struct interpreter;
 struct probes;
 struct process_table;
@@ -31,6 +32,7 @@ struct control_requests_env {
 	struct triggers *triggers;
 	const struct trigger_files *trigger_files;
 	struct probes *probes;
+	struct flight *flight;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */

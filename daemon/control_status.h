@@ -7,6 +7,7 @@
 
 #include "control_server.h"
 
+struct flight;
 struct interpreter;
 struct process_table;
 struct session_manager;
@@ -23,6 +24,7 @@ struct control_status_env {
 	struct interpreter *interpreter;
 	const struct triggers *triggers;
 	const struct trigger_files *trigger_files;
+	const struct flight *flight;
 	uint64_t start_ns;
 	const char *notes;
 	unsigned n_clients;
