@@ -45,7 +45,7 @@ UNIT_TESTS := $(wildcard tests/unit/test_*.c)
 # What several tests share.
 HELPERS := $(filter-out $(UNIT_TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZ_HELPERS := $(filter-out $(FUZZ),$(wildcard tests/fuzz/*.c))
+FUZZ_HELPERS := $(filter-out $(FUZZ),$(wildcard tests/fuzz/*.c)) tests/unit/json_text.c
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
 # Programs that look into things for tests, with our own readers.

@@ -55,8 +55,8 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps
 		return 0;
 	}
 	size = fill(ctx, run, place, n, cookie, sp, now_ns, sleeps);
-	if (size && size <= sizeof(run->ev))
-		send(run, place, n, size);
+	if (size)
+		send(run, place, n, size, sizeof(run->ev));
 	run->busy = 0;
 	return 0;
 }
@@ -71,6 +71,27 @@ SEC("tp")
 int on_tracepoint(void *ctx)
 {
 	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
+}
+
+/* Of single functions of the kernel: each loaded for itself, with its cookie. */
+const volatile __u64 kernel_cookie = 0;
+
+SEC("?fentry/bpf_fentry_test1")
+int on_entry(void *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
+}
+
+SEC("?fexit/bpf_fentry_test1")
+int on_exit(void *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
+}
+
+SEC("?kprobe")
+int on_kprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
 }
 
 /* Run by the daemon: what is in the inbox goes the way of all others. */

@@ -532,14 +532,15 @@ static __always_inline void lose(struct probes_counts *n)
 	__sync_fetch_and_add(&n->n_lost, 1);
 }
 
+/* Of a record of `size` bytes there is room for `max`. */
 static __always_inline void send(struct probes_run *run, const struct probes_place *place,
-				 struct probes_counts *n, __u32 size)
+				 struct probes_counts *n, __u32 size, __u32 max)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct probes_event *ev = &run->ev;
-	bool is_lost = true;
 	struct event_stream *s;
-	__u64 seq = 0;
+	long r = -1;
+	__u64 seq = 0, flags;
 
 	s = stream_next(0, &seq);
 	if (!s)
@@ -550,16 +551,19 @@ static __always_inline void send(struct probes_run *run, const struct probes_pla
 	ev->hdr.tid = task->pid;
 	ev->n_over = __sync_lock_test_and_set(&n->n_to_tell, 0);
 	ev->flags |= ev->n_over ? PROBES_LIMITED : 0;
-	if (bpf_ringbuf_output(&ring, ev, size, wakeup_flag()) == 0) {
+	flags = wakeup_flag();
+	barrier_var(size); /* for the verifier: it is not larger */
+	if (size <= max)
+		r = bpf_ringbuf_output(&ring, ev, size, flags);
+	if (r == 0) {
 		__sync_fetch_and_add(&n->n_hits, 1);
-		is_lost = false;
 	} else {
 		__sync_fetch_and_add(&n->n_lost, 1);
 		__sync_fetch_and_add(&s->n_lost, 1);
 		__sync_fetch_and_add(&n->n_to_tell, ev->n_over);
 	}
 	if (place->flags & PROBES_PAIRS && place->point == PROBES_BEGIN)
-		opened(run, place, !is_lost);
+		opened(run, place, r == 0);
 }
 
 #endif

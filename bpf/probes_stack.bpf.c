@@ -74,8 +74,8 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps
 	size = fill(ctx, &room->run, place, n, cookie, sp, now_ns, sleeps);
 	if (size)
 		size += add_stack(ctx, room);
-	if (size && size <= sizeof(room->run.ev) + sizeof(room->bytes))
-		send(&room->run, place, n, size);
+	if (size)
+		send(&room->run, place, n, size, sizeof(room->run.ev) + sizeof(room->bytes));
 	room->run.busy = 0;
 	return 0;
 }
@@ -90,6 +90,27 @@ SEC("tp")
 int on_tracepoint(void *ctx)
 {
 	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
+}
+
+/* Of single functions of the kernel: each loaded for itself, with its cookie. */
+const volatile __u64 kernel_cookie = 0;
+
+SEC("?fentry/bpf_fentry_test1")
+int on_entry(void *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
+}
+
+SEC("?fexit/bpf_fentry_test1")
+int on_exit(void *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
+}
+
+SEC("?kprobe")
+int on_kprobe(struct pt_regs *ctx)
+{
+	return on_hit(ctx, kernel_cookie, 0, false);
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -43,8 +43,10 @@ static int usage(FILE *out, int status)
 	      "       [counter NAME=EXPR] [stack] [rate N]; so are files, where each probe begins\n"
 	      "       a line, goes on in those that begin with a blank, and # begins a comment\n"
 	      "\n"
-	      "What stands behind the end is taken there. With an end hits are slices on their\n"
-	      "thread, or of those with one key; else instants.\n"
+	      "With an end hits are slices on their thread, or of those with one key; else "
+	      "instants.\n"
+	      "Arguments are taken at the beginning; those with retval, and NAME@end=EXPR, at the\n"
+	      "end.\n"
 	      "\n"
 	      "Exit status: 0, 1 refused, 2 usage.\n",
 	      out);
@@ -92,7 +94,6 @@ struct adding {
 	struct probe_list list;
 	ProbeDef def;
 	char *args[MAX_ARGS];
-	size_t at_end; /* of the arguments: how many stand before the end */
 	bool is_used;
 };
 
@@ -114,8 +115,8 @@ static int take_arg(struct adding *a, char *arg)
 		fputs("tracectl: --arg: too many\n", stderr);
 		return -EINVAL;
 	}
-	a->args[a->def.n_args++] = probe_arg_text(arg, a->def.end != NULL);
-	return a->args[a->def.n_args - 1] ? 0 : -ENOMEM;
+	a->args[a->def.n_args++] = arg;
+	return 0;
 }
 
 static int take_option(struct adding *a, int c, char *arg)
@@ -212,8 +213,6 @@ static int probe_add(int argc, char **argv)
 	}
 	if (status < 0)
 		status = finish_add(&a, argv + optind, argc - optind);
-	for (size_t i = 0; i < a.def.n_args; i++)
-		free(a.args[i]);
 	probe_list_done(&a.list);
 	return status;
 }

@@ -139,31 +139,15 @@ static int take_once(struct reader *rd, enum part part, char **dst)
 	return **dst ? 0 : refuse(rd, "nothing follows '%s'", words[part]);
 }
 
-/* "n=retval" becomes "n@end=retval" when it stands behind the end. */
-char *probe_arg_text(const char *arg, bool at_end)
-{
-	const char *equals = strchr(arg, '=');
-	char *marked;
-
-	if (!at_end || !equals || (equals - arg >= 4 && memcmp(equals - 4, "@end", 4) == 0))
-		return strdup(arg);
-	if (asprintf(&marked, "%.*s@end%s", (int)(equals - arg), arg, equals) < 0)
-		return NULL;
-	return marked;
-}
-
 static int take_arg(struct reader *rd)
 {
 	ProbeDef *def = rd->def;
-	char *text = NULL, *arg = NULL, **args;
-	int r = take_once(rd, PART_ARG, &text);
+	char *arg = NULL, **args;
+	int r = take_once(rd, PART_ARG, &arg);
 
 	if (r == 0 && def->n_args == MAX_ARGS)
 		r = refuse(rd, "too many arguments");
-	if (r == 0)
-		arg = probe_arg_text(text, def->end != NULL);
-	free(text);
-	args = r == 0 && arg ? realloc(def->args, (def->n_args + 1) * sizeof(*args)) : NULL;
+	args = r == 0 ? realloc(def->args, (def->n_args + 1) * sizeof(*args)) : NULL;
 	if (!args) {
 		free(arg);
 		return r < 0 ? r : -ENOMEM;
@@ -191,6 +175,9 @@ static int take_stack(struct reader *rd)
 	int r;
 
 	rd->def->has_stack = rd->def->stack = 1;
+	skip_blanks(rd);
+	if (part_at(rd->at) >= 0)
+		return 0;
 	text = take_rest(rd);
 	r = text ? 0 : -ENOMEM;
 	if (text && *text)

@@ -6,8 +6,9 @@
  *		[counter NAME=EXPR] [stack] [rate N]
  *
  * In a file each begins a line, and goes on in those that begin with a blank; `#` up to the
- * end of a line is a comment. Arguments behind `end` are taken at the end. A word of the
- * grammar within an expression stands in parentheses.
+ * end of a line is a comment. An argument is taken where the probe begins, unless it has to do
+ * with the value that a function returns, or is called NAME@end. A word of the grammar within an
+ * expression stands in parentheses.
  *
  * What SPEC and EXPR mean is the daemon's business (daemon/probe/probe_def.h).
  */
@@ -50,12 +51,6 @@ enum { OPT_PROBE = 1024, OPT_PROBE_FILE, OPT_PROBE_SET };
 		"probe-set", required_argument, NULL, OPT_PROBE_SET        \
 	}
 int probe_option(int option, const char *arg, struct probe_list *list);
-
-/* As the daemon is told of it, a copy: with `at_end` it is taken at the probe's end. */
-char *probe_arg_text(const char *arg, bool at_end);
-
-/* As the daemon is told of it, a copy: with `at_end` it is taken at the probe's end. */
-char *probe_arg_text(const char *arg, bool at_end);
 
 /* "100", "100/s": what a second and CPU may have. */
 int probe_rate_parse(const char *text, uint32_t *ret);

@@ -279,6 +279,7 @@ int cmd_record(int argc, char **argv)
 
 	r = record_options_parse(argc, argv, &rec.options);
 	if (r < 0) {
+		probe_list_done(&rec.options.probes);
 		free(line);
 		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
 	}
@@ -316,6 +317,7 @@ done:
 	child_done(&rec.command);
 	if (rec.signal_fd >= 0)
 		close(rec.signal_fd);
+	probe_list_done(&rec.options.probes);
 	free(line);
 	return status;
 }

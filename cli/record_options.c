@@ -17,52 +17,24 @@
 #define MAX_DURATION_NS (30ull * 24 * 3600 * 1000000000ull)
 #define CGROUP2_MAGIC	0x63677270
 
-#define USAGE_SOURCES                                                                      \
-	"  -s, --sources LIST     these sources only: net,gpu,... (see tracectl status)\n" \
-	"      --no LIST          all but these\n"
-
-#define USAGE_SHARED                                                                               \
-	"      --counters TIME    how often counters are read (default 1s)\n"                      \
-	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"       \
-	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n" \
-	"                         launch,submit,present,copy,memory,sync,build,setup\n"            \
-	"                         (default), draw, all\n"                                          \
-	"      --probe TEXT       hits of a probe, of this recording alone: NAME at SPEC [end "    \
-	"SPEC]\n"                                                                                  \
-	"                         [arg NAME=EXPR]... and more ('tracectl probe --help')\n"         \
-	"      --probe-file FILE  probes of a file\n"                                              \
-	"      --probe-set NAME   probes that are installed; 'tracectl probe sets' lists them\n"   \
-	"      --net LEVEL        of the network: health (what TCP does), waterfall (default:\n"   \
-	"                         names, requests and their phases too), syscalls (calls too)\n"   \
-	"      --query HOW        of URLs' queries: hide (default: ?…), keep, keys (names, no\n" \
-	"                         values), drop\n"                                                 \
-	"      --names hash       hosts and paths are told apart, not told\n"                      \
-	"      --tls-plaintext WHOSE  requests inside TLS too, of pid:N, comm:GLOB, lib:PATH;\n"   \
-	"                         may be given again\n"                                            \
-	"Whose samples, calls, connections, markers (all given must match):\n"                     \
-	"  -p, --pid PID,...      of these processes and their descendants\n"                      \
-	"      --comm GLOB        of processes with such a name\n"                                 \
-	"      --cgroup PATH      of this cgroup (v2) and those below it\n"                        \
-	"  -u, --user USER        of this user\n"                                                  \
-	"  -a, --all              of the whole machine: the default without COMMAND,\n"            \
-	"                         which else means COMMAND and its descendants\n"
-
+/* Before what both have, and behind it. */
 static const char record_usage[] =
 	"Usage: tracectl record [OPTIONS] [-- COMMAND ARGS...]\n"
 	"Records the whole machine until Ctrl-C, or while COMMAND runs.\n"
 	"\n"
-	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
 	"  -o, --output FILE      default HOST-DATE-TIME.perfetto-trace; - is standard output\n"
 	"  -f, --force            overwrite FILE\n"
 	"  -q, --quiet            neither progress nor summary\n"
-	"What:\n" USAGE_SOURCES
+	"What is sampled:\n"
 	"  -F, --freq HZ          samples per second and CPU (default 999)\n"
 	"  -e, --event EVENT      what to sample: cpu-clock (default), cycles, page-faults, ...,\n"
 	"                         SYSTEM:NAME (a tracepoint); EVENT@N: every Nth; given again:\n"
 	"                         beside the others, with samples of its own; 'help' lists them\n"
 	"      --period N         a sample every N events, instead of --freq\n"
-	"      --alloc-bytes N    of source alloc: a sample each so many (default "
-	"512K)\n" USAGE_SHARED "\n"
+	"      --alloc-bytes N    of source alloc: a sample each so many (default 512K)\n";
+
+static const char record_usage_end[] =
+	"\n"
 	"Scheduling, interrupts, counters and process names concern the machine and are\n"
 	"always recorded whole.\n"
 	"\n"
@@ -74,16 +46,48 @@ static const char watch_usage[] =
 	"Prints what happens as it happens, each event as one line of JSON, until Ctrl-C, until\n"
 	"nobody reads any more, or while COMMAND runs.\n"
 	"\n"
-	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
 	"  -q, --quiet            not a word beside the lines, but of what went wrong\n"
 	"Which events (what fits one of these; without any all do):\n"
 	"  -e, --events SPEC      a pattern of their names, category:PATTERN or source:NAME; may\n"
 	"                         be given again\n"
-	"      --min TIME         slices that last as long, and nothing else\n"
-	"Where from:\n" USAGE_SOURCES USAGE_SHARED "\n"
+	"      --probe NAME|ID    hits of one that is there ('tracectl probe list')\n"
+	"      --min TIME         slices that last as long, and nothing else\n";
+
+static const char watch_usage_end[] =
+	"\n"
 	"tracectl(1) says what is in a line.\n"
 	"\n"
 	"Exit status: 0 complete; 1 failed; 2 usage; 3 events were lost; 4 the daemon went away.\n";
+
+static const char usage[] =
+	"What is recorded:\n"
+	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
+	"  -s, --sources LIST     these sources only: net,gpu,... (see tracectl status)\n"
+	"      --no LIST          all but these\n"
+	"      --counters TIME    how often counters are read (default 1s)\n"
+	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
+	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n"
+	"                         launch,submit,present,copy,memory,sync,build,setup\n"
+	"                         (default), draw, all\n"
+	"      --probe TEXT       hits of a probe, of this session alone: NAME at SPEC\n"
+	"                         [end SPEC] [arg NAME=EXPR]... and more ('tracectl probe "
+	"--help')\n"
+	"      --probe-file FILE  probes of a file\n"
+	"      --probe-set NAME   probes that are installed; 'tracectl probe sets' lists them\n"
+	"      --net LEVEL        of the network: health (what TCP does), waterfall (default:\n"
+	"                         names, requests and their phases too), syscalls (calls too)\n"
+	"      --query HOW        of URLs' queries: hide (default: ?…), keep, keys (names, no\n"
+	"                         values), drop\n"
+	"      --names hash       hosts and paths are told apart, not told\n"
+	"      --tls-plaintext WHOSE  requests inside TLS too, of pid:N, comm:GLOB, lib:PATH;\n"
+	"                         may be given again\n"
+	"Whose samples, calls, connections, markers (all given must match):\n"
+	"  -p, --pid PID,...      of these processes and their descendants\n"
+	"      --comm GLOB        of processes with such a name\n"
+	"      --cgroup PATH      of this cgroup (v2) and those below it\n"
+	"  -u, --user USER        of this user\n"
+	"  -a, --all              of the whole machine: the default without COMMAND,\n"
+	"                         which else means COMMAND and its descendants\n";
 
 enum {
 	OPT_NO = 256,
@@ -104,7 +108,7 @@ enum {
 };
 
 struct command_line {
-	const char *name, *usage, *letters;
+	const char *name, *usage, *usage_end, *letters;
 	const struct option *options;
 };
 
@@ -291,6 +295,18 @@ static int parse_watch_option(int c, const char *arg, struct record_options *o)
 	return 0;
 }
 
+/* What has no blank in it cannot be a probe of one's own: it is the name of one that is there. */
+static int add_probe(const struct command_line *line, int c, const char *arg,
+		     struct record_options *o)
+{
+	if (c != OPT_PROBE || line->usage != watch_usage || strpbrk(arg, " \t\n"))
+		return probe_option(c, arg, &o->probes);
+	if (o->n_chosen == MAX_NAMES)
+		return bad("--probe", arg, "that is one too many: 32 at most");
+	o->chosen[o->n_chosen++] = arg;
+	return 0;
+}
+
 static int parse_option(const struct command_line *line, int c, char *arg, struct record_options *o)
 {
 	switch (c) {
@@ -341,9 +357,9 @@ static int parse_option(const struct command_line *line, int c, char *arg, struc
 	case OPT_PROBE:
 	case OPT_PROBE_FILE:
 	case OPT_PROBE_SET:
-		return probe_option(c, arg, &o->probes);
+		return add_probe(line, c, arg, o);
 	case OPT_HELP:
-		fputs(line->usage, stdout);
+		printf("%s%s%s", line->usage, usage, line->usage_end);
 		return -ECANCELED;
 	default:
 		fprintf(stderr, "Try 'tracectl %s --help'.\n", line->name);
@@ -399,7 +415,8 @@ int record_options_parse(int argc, char **argv, struct record_options *ret)
 						 { "alloc-bytes", required_argument, NULL,
 						   OPT_ALLOC_BYTES },
 						 SHARED_OPTIONS };
-	const struct command_line line = { "record", record_usage, "+d:o:fqas:F:e:p:u:h", options };
+	const struct command_line line = { "record", record_usage, record_usage_end,
+					   "+d:o:fqas:F:e:p:u:h", options };
 
 	return parse(&line, argc, argv, ret);
 }
@@ -409,7 +426,8 @@ int watch_options_parse(int argc, char **argv, struct record_options *ret)
 	static const struct option options[] = { { "events", required_argument, NULL, OPT_EVENTS },
 						 { "min", required_argument, NULL, OPT_MIN },
 						 SHARED_OPTIONS };
-	const struct command_line line = { "watch", watch_usage, "+d:qas:e:p:u:h", options };
+	const struct command_line line = { "watch", watch_usage, watch_usage_end, "+d:qas:e:p:u:h",
+					   options };
 
 	return parse(&line, argc, argv, ret);
 }

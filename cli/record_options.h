@@ -46,8 +46,8 @@ struct record_options {
 	uint64_t offcpu_min_ns;
 	struct probe_list probes; /* of this recording alone */
 	/* Of `watch` alone. */
-	const char *events[MAX_NAMES];
-	size_t n_events;
+	const char *events[MAX_NAMES], *chosen[MAX_NAMES]; /* of probes that are there */
+	size_t n_events, n_chosen;
 	uint64_t min_ns;
 	char **command; /* NULL: none; into argv */
 };

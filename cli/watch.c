@@ -51,6 +51,8 @@ static int start(struct watch *w, char *line)
 	watch.start = &start;
 	watch.n_events = w->options.n_events;
 	watch.events = (char **)w->options.events;
+	watch.n_probes = w->options.n_chosen;
+	watch.probes = (char **)w->options.chosen;
 	watch.has_min_ns = w->options.min_ns != 0;
 	watch.min_ns = w->options.min_ns;
 	req.watch = &watch;

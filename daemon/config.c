@@ -14,7 +14,7 @@
 #define MAX_FILE (64 * 1024)
 #define MAX_LINE 512
 
-enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD, KEY_BOOL };
+enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD, KEY_BOOL, KEY_USERS };
 
 struct key {
 	const char *name;
@@ -34,6 +34,10 @@ static const struct key daemon_keys[] = {
 	  EVENT_MAX_STREAMS - 1 },
 	{ "max_clients", KEY_NUMBER, offsetof(struct config, max_clients), 1, 1024 },
 	{ "group", KEY_WORD, offsetof(struct config, group), 0, 63 },
+	{ "users", KEY_USERS, offsetof(struct config, users), 0, 0 },
+	{ "user_sessions", KEY_NUMBER, offsetof(struct config, user_sessions), 1,
+	  EVENT_MAX_STREAMS },
+	{ "user_queue", KEY_BYTES, offsetof(struct config, user_queue_bytes), 1 << 20, 1ull << 30 },
 	{ NULL, KEY_WORD, 0, 0, 0 },
 };
 
@@ -66,6 +70,9 @@ void config_defaults(struct config *config)
 		.max_sessions = 16,
 		.max_clients = 32, /* while all sessions are in use, status is answered */
 		.group = "tracer",
+		.users = "none",
+		.user_sessions = 2,
+		.user_queue_bytes = 2 << 20,
 		.flight = {
 			.size_bytes = 64 << 20,
 			.freq_hz = 99,
@@ -109,6 +116,12 @@ static int set_key(const struct key *key, const char *value, struct config *conf
 		strcpy(field, value);
 		return 0;
 	}
+	if (key->type == KEY_USERS) {
+		if (strcmp(value, "own") != 0 && strcmp(value, "none") != 0)
+			return -EINVAL;
+		strcpy(field, value);
+		return 0;
+	}
 	if (key->type == KEY_BYTES)
 		r = text_bytes(value, key->max, &n);
 	else
@@ -125,6 +138,8 @@ static void explain(const struct key *key, const char *value, char *err, size_t 
 {
 	if (key->type == KEY_BOOL)
 		snprintf(err, err_size, "%s = '%s' is neither yes nor no", key->name, value);
+	else if (key->type == KEY_USERS)
+		snprintf(err, err_size, "%s = '%s' is neither own nor none", key->name, value);
 	else if (key->type == KEY_WORD)
 		snprintf(err, err_size, "%s = '%s' has more than %llu bytes", key->name, value,
 			 (unsigned long long)key->max);

@@ -205,6 +205,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.marker_socket = d->marker_socket,
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
+		.user_sessions = (unsigned)options->config.user_sessions,
 	};
 	struct control_requests_env requests = {
 		.loop = d->loop,
@@ -219,6 +220,8 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.queue_bytes = options->config.client_queue_bytes,
 		.max_clients = (unsigned)options->config.max_clients,
 		.group = group_id(options->config.group),
+		.others = strcmp(options->config.users, "own") == 0,
+		.others_queue_bytes = options->config.user_queue_bytes,
 		.request = control_requests_handle,
 		.gone = control_requests_gone,
 	};
@@ -275,7 +278,8 @@ static int open_control(struct daemon *d, const struct daemon_options *options)
 	if (options->config.group[0] && group_id(options->config.group) == (gid_t)-1)
 		log_warn("there is no group '%s': only root may use this daemon",
 			 options->config.group);
-	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
+	r = control_socket_open(options->socket_path, group_id(options->config.group),
+				strcmp(options->config.users, "own") == 0, &d->socket);
 	if (r < 0)
 		return r;
 	fd = control_socket_take(d->socket);

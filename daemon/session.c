@@ -14,6 +14,7 @@
 #include "log.h"
 #include "session_filter.h"
 #include "session_impl.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
 #include "trace_meta.h"
 
@@ -47,6 +48,7 @@ void session_free(struct session *s)
 	lines_query_free(s->lines);
 	trace_lines_done(&s->told);
 	trace_writer_free(s->writer);
+	own_view_free(s->own);
 	free(s->config.command_line);
 	free(s->config.probes);
 	free(s);
@@ -98,8 +100,12 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		src->on = r == 0;
 		n_wanted += !collectors[i]->always;
 		n_on += src->on && !collectors[i]->always;
-		if (r == 0)
+		if (r == 0) {
+			/* What is missing may be about processes of others. */
+			if (s->config.owner.only_own)
+				src->why[0] = '\0';
 			continue;
+		}
 		if (collectors[i]->always)
 			nameless = src->why;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
@@ -129,6 +135,8 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		r = collectors[i]->session_open(sources_state(s->env.sources, i), &s->config,
 						s->env.slot, src->why);
 		src->opened = r == 0;
+		if (r == 0 && s->config.owner.only_own)
+			src->why[0] = '\0';
 		if (r == 0)
 			continue;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
@@ -230,6 +238,8 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
 	if (r == 0 && env->segments)
 		r = trace_writer_split(s->writer);
+	if (r == 0 && s->config.owner.only_own)
+		r = own_view_new(&s->config, s->env.processes, &s->own);
 	if (r == 0)
 		r = trace_writer_tap(s->writer, env->tap, env->sink_ctx);
 	if (r == 0)
@@ -313,6 +323,13 @@ void session_event(struct session *s, unsigned i, const struct event_hdr *ev, si
 	if (!valid) {
 		src->n_malformed++;
 		return;
+	}
+	if (s->own) {
+		ev = own_view_of(s->own, i, ev);
+		if (!ev) {
+			src->n_others++;
+			return;
+		}
 	}
 	/* A record may be overtaken by an older one when a program was interrupted. */
 	if (ev->time_ns < s->start_ns ||
@@ -463,7 +480,7 @@ void session_ledger(const struct session *s, unsigned i, struct session_ledger *
 	if (!src->on)
 		return;
 	trace_writer_stats(s->writer, i, &stats);
-	ret->n_produced = ledger_produced(src->ledger);
+	ret->n_produced = ledger_produced(src->ledger) - src->n_others;
 	ret->n_lost = ledger_lost(src->ledger);
 	ret->n_malformed = src->n_malformed;
 	ret->n_filtered = src->n_filtered + stats.n_skipped;

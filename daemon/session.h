@@ -69,7 +69,7 @@ void session_ledger(const struct session *s, unsigned source, struct session_led
 const uint64_t *session_stack_ends(const struct session *s, unsigned source);
 
 struct session_cost {
-	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began */
+	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began; 0: not to be told */
 	uint64_t unsampled_ns;		    /* struct bpf_cost */
 	uint64_t n_processes;		    /* known now, and gone lately */
 };

@@ -30,6 +30,7 @@ struct session_manager_env {
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
+	unsigned user_sessions; /* of one user who may see their own processes alone */
 };
 
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret);
@@ -60,7 +61,8 @@ struct session_owner {
 };
 
 /*
- * -EBUSY: all slots are taken. -ENODEV: nothing of what was asked for can run
+ * If `config->owner.only_own`, of the processes of that user alone; the number is given here.
+ * -EBUSY: all slots are taken, or all that such users may have. -ENODEV: nothing of what was asked for can run
  * here. `why` explains. `duration_ns` 0: until stopped.
  */
 int session_manager_start(struct session_manager *m, struct trace_config *config,

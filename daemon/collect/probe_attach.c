@@ -104,6 +104,21 @@ static void set_kernel_error(struct probe_attached *a, const char *path, int r)
 	set_error(a, path, why);
 }
 
+/* Of a place in the kernel. */
+static void explain_kernel(struct target *t, int r)
+{
+	char what[PROBE_WHY_LEN];
+	bool is_kprobe = t->place->kind == PROBE_KPROBE;
+
+	if (t->place->kind == PROBE_TRACEPOINT)
+		return set_kernel_error(t->attached, NULL, r);
+	snprintf(what, sizeof(what), "%.200s(): %s: this kernel lets no %s be attached to it%s",
+		 t->place->symbol, strerror(-r), is_kprobe ? "kprobe" : "fentry or fexit",
+		 is_kprobe ? " (CONFIG_KPROBES); a tracepoint may do"
+			   : " (CONFIG_FUNCTION_TRACER); try kprobe: or a tracepoint");
+	set_error(t->attached, NULL, what);
+}
+
 /* ---- state ---- */
 
 static size_t n_attached(const struct target *t)
@@ -164,12 +179,9 @@ static void update_state(struct probe_attached *a)
 /* ---- attaching ---- */
 
 /* Ends have no stack: it is their begin's. */
-static const struct probe_programs *programs_of(const struct target *t)
+static bool has_stack(const struct target *t)
 {
-	const struct probe_attach_env *env = t->attached->env;
-
-	return t->attached->probe->def.with_stack && t->point != PROBES_FINISH ? &env->stack
-									       : &env->plain;
+	return t->attached->probe->def.with_stack && t->point != PROBES_FINISH;
 }
 
 static void attach_file(struct target *t, struct file *f)
@@ -182,8 +194,8 @@ static void attach_file(struct target *t, struct file *f)
 	target.fd = symbolizer_open(t->attached->env->symbolizer, f->module);
 	if (target.fd < 0)
 		return; /* it is gone */
-	r = uprobes_attach(programs_of(t)->uprobe, &target, f->sites, f->n_sites, &f->probes,
-			   &f->n_attached);
+	r = uprobes_attach(probe_programs_uprobe(t->attached->env->programs, has_stack(t)), &target,
+			   f->sites, f->n_sites, &f->probes, &f->n_attached);
 	close(target.fd);
 	if (r < 0)
 		set_kernel_error(t->attached, f->module->path, r);
@@ -191,19 +203,30 @@ static void attach_file(struct target *t, struct file *f)
 		set_error(t->attached, f->module->path, "some places cannot be probed");
 }
 
+static int attach_tracepoint(struct target *t)
+{
+	struct probe_programs *programs = t->attached->env->programs;
+	uint64_t id;
+	int r = tracefs_event_id(t->place->group, t->place->symbol, &id);
+
+	return r < 0 ? r
+		     : bpf_attach_tracepoint(probe_programs_tracepoint(programs, has_stack(t)), id,
+					     t->number, &t->link);
+}
+
 static void attach_kernel(struct target *t)
 {
-	struct probe_attached *a = t->attached;
-	uint64_t id;
 	int r;
 
 	if (t->link || !t->has_number)
 		return;
-	r = tracefs_event_id(t->place->group, t->place->symbol, &id);
-	if (r == 0)
-		r = bpf_attach_tracepoint(programs_of(t)->tracepoint, id, t->number, &t->link);
+	if (t->place->kind == PROBE_TRACEPOINT)
+		r = attach_tracepoint(t);
+	else
+		r = probe_programs_attach(t->attached->env->programs, t->place, has_stack(t),
+					  t->number, &t->link);
 	if (r < 0)
-		set_kernel_error(a, NULL, r);
+		explain_kernel(t, r);
 }
 
 static void attach_target(struct target *t)
@@ -483,6 +506,20 @@ static int open_kernel(struct target *t, char why[PROBE_WHY_LEN])
 	return r;
 }
 
+/* Whether it can be attached there is known at once. */
+static int check_kernel(const struct probe_attached *a, char why[PROBE_WHY_LEN])
+{
+	for (size_t i = a->n_targets; i-- > 0;) {
+		const struct target *t = &a->targets[i];
+
+		if (!is_of_kernel(t->place) || t->link || !a->error[0])
+			continue;
+		snprintf(why, PROBE_WHY_LEN, "%s", a->error);
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
 /* ---- all of it ---- */
 
 static void add_target(struct probe_attached *a, const struct probe_place *place,
@@ -518,6 +555,11 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 		return r;
 	}
 	attach(a);
+	r = check_kernel(a, why);
+	if (r < 0) {
+		probe_attached_free(a);
+		return r;
+	}
 	*ret = a;
 	return 0;
 }

@@ -11,28 +11,24 @@
 #ifndef PROBE_ATTACH_H
 #define PROBE_ATTACH_H
 
-#include <bpf/libbpf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "probe/probes.h"
 #include "probe_ends.h"
 #include "probe_places.h"
+#include "probe_programs.h"
 
 struct module;
 struct probe_attached;
 struct symbolizer;
-
-struct probe_programs {
-	struct bpf_program *uprobe, *tracepoint;
-};
 
 struct probe_attach_env {
 	struct probes *probes;
 	struct symbolizer *symbolizer;
 	struct probe_places *places;
 	struct probe_ends *ends;
-	struct probe_programs plain, stack; /* of the second, NULL where it is not loaded */
+	struct probe_programs *programs; /* what the probe needs is loaded */
 };
 
 /* `env` must outlive it. What can be attached at once is. On failure `why` explains. */

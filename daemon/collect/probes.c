@@ -8,8 +8,6 @@
  * some 50 ms later. What hits cost is watched: a probe that takes too much of a CPU is
  * taken away for a while, again and again (probe_limit.h).
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +24,12 @@
 #include "probe_attach.h"
 #include "probe_ends.h"
 #include "probe_limit.h"
+#include "probe_programs.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 #include "symbolize/system_libraries.h"
 #include "uprobe_cost.h"
-#include "uprobes.h"
-#include "walks.h"
-
-/* Behind the structs that they have from there. */
-#include "probes.skel.h"
-#include "probes_stack.skel.h"
 
 /* How often processes are looked through for new files, and hits are counted. */
 #define UPDATE_NS (50 * NS_PER_MS)
@@ -55,22 +48,14 @@ struct one {
 	bool told, is_paused;
 };
 
-/* Of one object: run time of a program, each. */
-struct run_times {
-	uint64_t uprobe_ns, tracepoint_ns;
-};
-
 struct probes_source {
 	struct collector_env env;
-	struct probes_bpf *plain; /* NULL: there was no probe yet */
-	struct probes_stack_bpf *stack;
-	struct bpf_ring *ring;
-	struct walks walks;
+	struct probe_programs *programs;
+	struct bpf_ring *ring; /* NULL: there was no probe yet */
 	struct probe_places *places;
 	struct probe_ends *ends;
 	struct probe_attach_env attach_env;
 	uint64_t trap_ns; /* what the kernel takes for a hit of a uprobe; 0: not measured yet */
-	struct run_times plain_times, stack_times;
 	struct hash *seen, *known; /* mappings by their version, and modules that all have seen */
 	uint64_t updated_ns;
 	struct one ones[PROBES_MAX_DEFS];
@@ -78,123 +63,31 @@ struct probes_source {
 
 /* ---- loading ---- */
 
-/* Programs of uprobes may wait for memory, where this kernel lets them. */
-static int load_plain(struct probes_source *s, bool can_sleep)
-{
-	struct probes_bpf *skel = s->plain = probes_bpf__open();
-	int r;
-
-	if (!skel)
-		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	skel->rodata->can_sleep = can_sleep;
-	if (!can_sleep)
-		(void)bpf_program__set_flags(skel->progs.on_uprobe, 0);
-	uprobes_prepare(skel->progs.on_uprobe);
-	r = bpf_ring_resize(skel->obj, s->env.ring_bytes);
-	if (r == 0)
-		r = probes_bpf__load(skel);
-	if (r == 0)
-		return 0;
-	probes_bpf__destroy(skel);
-	s->plain = NULL;
-	return r;
-}
-
-static int share(struct probes_source *s)
-{
-	static const char *const names[] = {
-		"ring", "streams", "own", "places", "counts", "opens"
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(s->stack->obj, names[i]);
-		int fd = bpf_object__find_map_fd_by_name(s->plain->obj, names[i]), r;
-
-		r = map && fd >= 0 ? bpf_map__reuse_fd(map, fd) : -ENOENT;
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static void unload_stack(struct probes_source *s)
-{
-	probes_stack_bpf__destroy(s->stack);
-	s->stack = NULL;
-	walks_end(&s->walks);
-}
-
-static int load_stack(struct probes_source *s)
-{
-	struct probes_stack_bpf *skel = s->stack = probes_stack_bpf__open();
-	int r;
-
-	if (!skel)
-		return -ENOMEM;
-	skel->rodata->can_sleep = s->plain->rodata->can_sleep;
-	if (!skel->rodata->can_sleep)
-		(void)bpf_program__set_flags(skel->progs.on_uprobe, 0);
-	uprobes_prepare(skel->progs.on_uprobe);
-	r = share(s);
-	if (r == 0)
-		r = walks_prepare(&s->walks, &s->env, "probes", skel->obj,
-				  &skel->rodata->unwind_by_tables, &skel->rodata->python_frames);
-	if (r == 0)
-		r = probes_stack_bpf__load(skel);
-	if (r == 0)
-		r = walks_begin(&s->walks, &s->env, skel->obj, skel->rodata->python_frames);
-	if (r < 0)
-		unload_stack(s);
-	return r;
-}
-
 static void unload(struct probes_source *s)
 {
 	probe_places_free(s->places);
 	bpf_ring_free(s->ring);
-	probes_bpf__destroy(s->plain);
 	s->places = NULL;
 	s->ring = NULL;
-	s->plain = NULL;
-}
-
-static int load_first(struct probes_source *s)
-{
-	int r = load_plain(s, true);
-
-	if (r < 0)
-		r = load_plain(s, false);
-	if (r == 0)
-		r = bpf_ring_open(s->plain->obj, &s->ring);
-	if (r == 0)
-		r = probe_places_new(s->plain->obj, &s->places);
-	if (r < 0)
-		unload(s);
-	return r;
 }
 
 /* What the probe needs of it, and is not there yet. */
 static int load(struct probes_source *s, const struct probe *p, char why[PROBE_WHY_LEN])
 {
-	bool had_all = s->plain && s->stack;
-	int r = s->plain ? 0 : load_first(s);
+	int r = probe_programs_load(s->programs, p->def.with_stack);
+	struct bpf_object *obj = probe_programs_object(s->programs, false);
 
-	if (r == 0 && p->def.with_stack && !s->stack)
-		r = load_stack(s);
-	if (r < 0) {
+	if (r == 0 && !s->ring) {
+		r = bpf_ring_open(obj, &s->ring);
+		if (r == 0)
+			r = probe_places_new(obj, &s->places);
+		if (r < 0)
+			unload(s);
+	}
+	if (r < 0)
 		bpf_load_explain(r, "BPF programs", why, PROBE_WHY_LEN);
-		return r;
-	}
-	if (!had_all && s->env.loaded)
-		s->env.loaded(s->env.sink_ctx);
 	s->attach_env.places = s->places;
-	s->attach_env.plain.uprobe = s->plain->progs.on_uprobe;
-	s->attach_env.plain.tracepoint = s->plain->progs.on_tracepoint;
-	if (s->stack) {
-		s->attach_env.stack.uprobe = s->stack->progs.on_uprobe;
-		s->attach_env.stack.tracepoint = s->stack->progs.on_tracepoint;
-	}
-	return 0;
+	return r;
 }
 
 /* ---- files ---- */
@@ -280,28 +173,6 @@ static void look_for(struct probes_source *s, struct probe_attached *a)
 
 /* ---- what it costs ---- */
 
-static uint64_t run_time(const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	__u32 len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0 || !info.run_cnt)
-		return 0;
-	return info.run_time_ns / info.run_cnt;
-}
-
-static void update_run_times(struct probes_source *s)
-{
-	if (s->plain) {
-		s->plain_times.uprobe_ns = run_time(s->plain->progs.on_uprobe);
-		s->plain_times.tracepoint_ns = run_time(s->plain->progs.on_tracepoint);
-	}
-	if (s->stack) {
-		s->stack_times.uprobe_ns = run_time(s->stack->progs.on_uprobe);
-		s->stack_times.tracepoint_ns = run_time(s->stack->progs.on_tracepoint);
-	}
-}
-
 static bool is_uprobe(const struct probe *p)
 {
 	return p->def.at.kind <= PROBE_USDT;
@@ -309,25 +180,8 @@ static bool is_uprobe(const struct probe *p)
 
 static void update_cost(struct probes_source *s, struct probe *p)
 {
-	const struct run_times *times = p->def.with_stack ? &s->stack_times : &s->plain_times;
-
-	p->cost_ns =
-		is_uprobe(p) ? s->trap_ns + times->uprobe_ns : TRACEPOINT_NS + times->tracepoint_ns;
-}
-
-static void tell(struct probes_source *s, const struct probe *p, uint16_t type, uint64_t now_ns)
-{
-	struct probes_event *inbox = &s->plain->bss->inbox;
-	LIBBPF_OPTS(bpf_test_run_opts, opts);
-	int r;
-
-	memset(inbox, 0, PROBES_HEAD);
-	inbox->hdr.type = type;
-	inbox->hdr.time_ns = now_ns;
-	inbox->probe = p->id;
-	r = bpf_prog_test_run_opts(bpf_program__fd(s->plain->progs.on_notice), &opts);
-	if (r < 0)
-		log_debug("probes: a pause is not told: %s", strerror(-r));
+	p->cost_ns = probe_programs_run_ns(s->programs, is_uprobe(p), p->def.with_stack) +
+		     (is_uprobe(p) ? s->trap_ns : TRACEPOINT_NS);
 }
 
 static void pause_one(struct probes_source *s, struct one *one, uint64_t n, uint64_t now_ns)
@@ -337,7 +191,7 @@ static void pause_one(struct probes_source *s, struct one *one, uint64_t n, uint
 	probe_attached_pause(one->attached);
 	one->is_paused = true;
 	one->paused_since_ns = now_ns;
-	tell(s, p, PROBES_PAUSE, now_ns);
+	probe_programs_tell(s->programs, p->id, PROBES_PAUSE, now_ns);
 	snprintf(p->why, sizeof(p->why),
 		 "limited: its hits take more than %d %% of a CPU (%llu so far, %.1f us each): it "
 		 "is "
@@ -354,7 +208,7 @@ static void resume_one(struct probes_source *s, struct one *one, uint64_t now_ns
 {
 	one->is_paused = false;
 	one->probe->paused_ns += now_ns - one->paused_since_ns;
-	tell(s, one->probe, PROBES_RESUME, now_ns);
+	probe_programs_tell(s->programs, one->probe->id, PROBES_RESUME, now_ns);
 	probe_attached_resume(one->attached);
 }
 
@@ -460,8 +314,8 @@ static void probes_stop(void *state)
 	if (s->env.probes)
 		probes_set_backend(s->env.probes, NULL);
 	probe_ends_free(s->ends);
-	unload_stack(s);
 	unload(s);
+	probe_programs_free(s->programs);
 	hash_free(s->seen);
 	hash_free(s->known);
 	free(s);
@@ -480,7 +334,10 @@ static int probes_start(const struct collector_env *env, char why[WHY_LEN], void
 	s->env = *env;
 	s->attach_env.probes = env->probes;
 	s->attach_env.symbolizer = env->symbolizer;
-	r = probe_ends_new(&s->ends);
+	r = probe_programs_new(env, &s->programs);
+	if (r == 0)
+		r = probe_ends_new(&s->ends);
+	s->attach_env.programs = s->programs;
 	s->attach_env.ends = s->ends;
 	if (r == 0)
 		r = hash_new(&s->seen);
@@ -507,7 +364,7 @@ static int probes_drain(void *state, uint64_t horizon_ns, unsigned budget)
 	if (!s->ring)
 		return 0;
 	update(s);
-	walks_update(&s->walks);
+	probe_programs_update(s->programs);
 	n = bpf_ring_drain(s->ring, horizon_ns, budget, s->env.sink, s->env.sink_ctx);
 	probe_ends_update(s->ends, n >= 0 && n < (int)budget ? horizon_ns : 0);
 	return n;
@@ -525,15 +382,9 @@ static struct bpf_object *probes_object(void *state, unsigned i)
 {
 	struct probes_source *s = state;
 
-	if (i == 0 && s->plain)
-		return s->plain->obj;
-	return i == 1 && s->stack ? s->stack->obj : NULL;
-}
-
-static void probes_tick(void *state, uint64_t now_ns)
-{
-	(void)now_ns;
-	update_run_times(state);
+	if (i == 0)
+		return probe_programs_object(s->programs, false);
+	return i == 1 ? probe_programs_object(s->programs, true) : NULL;
 }
 
 /* ---- sessions ---- */
@@ -625,7 +476,6 @@ const struct collector probes_collector = {
 	.drain = probes_drain,
 	.count = probes_count,
 	.object = probes_object,
-	.tick = probes_tick,
 	.session_open = probes_session_open,
 	.session_close = probes_session_close,
 	.unfinished = probes_unfinished,

@@ -68,7 +68,7 @@ struct probe_arg {
 	char expr[PROBE_EXPR_LEN];
 	enum probe_type type;
 	uint16_t size; /* in bytes; of PROBE_TYPE_TEXT the most of it; 0: the default */
-	bool at_end;   /* it mentions retval, or was written behind --end: taken at the end */
+	bool at_end;   /* it mentions retval, or is called NAME@end: taken at the end */
 };
 
 struct probe_def {
@@ -88,7 +88,7 @@ struct probe_def {
 /* "uprobe:libc.so.6:malloc". `why` says what is wrong with it, and where. */
 int probe_place_parse(const char *spec, struct probe_place *ret, char why[PROBE_WHY_LEN]);
 /*
- * "size=arg0:u64"; "n@end=arg0:u64" is what one behind --end becomes: taken at the end. A
+ * "size=arg0:u64"; "n@end=arg0:u64" is taken at the end. A
  * counter is the same.
  */
 int probe_arg_parse(const char *text, struct probe_arg *ret, char why[PROBE_WHY_LEN]);

@@ -55,7 +55,7 @@ static void on_functions(void *ctx, const uint64_t *offsets, size_t n)
 		s->list[0].semaphore = q->is_usdt ? offsets[1] : 0;
 	}
 	if (q->fn)
-		q->fn(q->ctx, s, s ? "" : "there is no such place in it");
+		q->fn(q->ctx, s, s ? "" : offsets ? "there is no such place in it" : "it cannot be read");
 	free(q);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes_encode_impl.h - the insides of the encoder, shared by probes_encode.c (which hits
- * belong together) and probes_write.c (tracks, slices, counters).
+ * probes_encode_impl.h - the insides of the encoder, shared by probes_encode.c (whose records
+ * they are), probes_pairs.c (which hits belong together) and probes_write.c (tracks, slices,
+ * counters).
  */
 #ifndef PROBES_ENCODE_IMPL_H
 #define PROBES_ENCODE_IMPL_H
@@ -37,6 +38,17 @@ struct probes_where {
 		OF_PROCESS,   /* likewise, with as many lanes as it takes */
 	} kind;
 };
+
+/* One hit of a probe without a key, or with one. */
+int probes_thread_hit(struct probes_encoder *enc, struct probes_known *known,
+		      const struct probes_event *ev);
+int probes_keyed_hit(struct probes_encoder *enc, struct probes_known *known,
+		     const struct probes_event *ev);
+/* What is open is written as it is: of a probe, of threads that are gone, all. */
+int probes_pairs_end_of(struct probes_encoder *enc, const struct probes_known *known,
+			uint64_t end_ns);
+int probes_pairs_end_gone(struct probes_encoder *enc, uint64_t now_ns);
+int probes_pairs_end_all(struct probes_encoder *enc, uint64_t stop_ns);
 
 /*
  * A slice of `begin`, and of `end` if that is not NULL: it is unfinished then. Both are

@@ -6,6 +6,7 @@
 
 #include "collect/stack_encode.h"
 #include "cpus.h"
+#include "markers/markers_payload.h"
 
 /* ---- is it a record of ours? ---- */
 
@@ -69,14 +70,36 @@ const struct user_stack *probes_stack(const struct probes_event *ev)
 
 /* ---- what is in it ---- */
 
-void probes_slice_init(struct probes_slice *s, const struct probes_known *known)
+/* NULL: the probe has one function, or it is not known which it was. */
+static const char *function_of(struct probes_known *known, struct markers_keys *texts,
+			       unsigned site)
 {
+	const struct probe *p = known->probe;
+
+	if (site >= p->n_functions || site >= PROBES_MAX || !p->functions[site])
+		return NULL;
+	if (!known->functions[site])
+		known->functions[site] =
+			markers_key(texts, p->functions[site], strlen(p->functions[site]));
+	return known->functions[site];
+}
+
+void probes_slice_init(struct probes_slice *s, struct probes_known *known,
+		       struct markers_keys *texts, const struct probes_event *ev)
+{
+	const char *function = function_of(known, texts, ev->site);
+
 	memset(&s->event, 0, sizeof(s->event));
 	s->len = 0;
 	s->event.name = known->name;
 	s->event.is_literal = true;
 	s->event.category = "probe";
 	s->event.args = s->args;
+	if (!function)
+		return;
+	s->event.name = function;
+	s->args[s->event.n_args++] =
+		(struct trace_arg){ .name = "probe", .type = ARG_LITERAL, .s = known->name };
 }
 
 static struct trace_arg *add(struct probes_slice *s, const char *name, enum trace_arg_type type)

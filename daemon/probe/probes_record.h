@@ -16,6 +16,7 @@ struct probes_known {
 	struct probe *probe; /* held */
 	/* Texts that a trace knows things by; they are the same for ever. */
 	const char *name, *counter, *args[PROBES_ARGS];
+	const char *functions[PROBES_MAX]; /* that a glob means; NULL: not met yet */
 	bool is_call;	     /* from the entry of a function to its return: such nest */
 	bool is_kernel;	     /* one of its places is the kernel's */
 	bool own_track;	     /* its slices may cross anything else that the thread does */
@@ -36,7 +37,9 @@ struct probes_slice {
 	size_t len; /* of `text` */
 };
 
-void probes_slice_init(struct probes_slice *s, const struct probes_known *known);
+/* Its name alone: the probe's; of a glob the function's, of which `texts` keeps the text. */
+void probes_slice_init(struct probes_slice *s, struct probes_known *known,
+		       struct markers_keys *texts, const struct probes_event *ev);
 /* What the record says, by the names that the probe's author has given. */
 void probes_slice_add(struct probes_slice *s, const struct probes_known *known,
 		      const struct probes_event *ev);

@@ -94,6 +94,8 @@ bool hit_stack_push(struct hit_stacks *s, struct hit_stack *stack, struct probes
 		return false;
 	}
 	open->known = known;
+	open->site = ev->site;
+	open->sp = ev->sp;
 	open->begin_ns = begin_ns;
 	if (stack->depth < PROBES_DEPTH)
 		open->ev = keep_record(s, ev);
@@ -104,11 +106,12 @@ bool hit_stack_push(struct hit_stacks *s, struct hit_stack *stack, struct probes
 	return true;
 }
 
-struct open_hit *hit_stack_find(const struct hit_stack *stack, const struct probes_known *known)
+struct open_hit *hit_stack_find(const struct hit_stack *stack, const struct probes_known *known,
+				int site)
 {
 	struct open_hit *open = stack->top;
 
-	while (open && open->known != known)
+	while (open && (open->known != known || (site >= 0 && open->site != (unsigned)site)))
 		open = open->outer;
 	return open;
 }

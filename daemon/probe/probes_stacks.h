@@ -26,6 +26,8 @@ struct probes_known; /* a probe, as its encoder knows it */
 struct open_hit {
 	struct open_hit *outer;
 	struct probes_known *known;
+	unsigned site; /* which function of it, of a glob */
+	uint64_t sp;   /* the user's; below it is the function's frame */
 	uint64_t begin_ns;
 	bool is_crossed;	 /* it has outlived one around it: it is on a track of its own */
 	struct probes_event *ev; /* the record, as long as it is; NULL: too deep to be shown */
@@ -66,8 +68,9 @@ void hit_stacks_sweep(struct hit_stacks *s, bool (*over)(void *ctx, const struct
 /* False: too many, or no memory. `keep`: so much of the record. */
 bool hit_stack_push(struct hit_stacks *s, struct hit_stack *stack, struct probes_known *known,
 		    uint64_t begin_ns, const struct probes_event *ev);
-/* The innermost one of a probe; NULL: none is open. */
-struct open_hit *hit_stack_find(const struct hit_stack *stack, const struct probes_known *known);
+/* The innermost one of a probe, and of that function of it (-1: any); NULL: none is open. */
+struct open_hit *hit_stack_find(const struct hit_stack *stack, const struct probes_known *known,
+				int site);
 /* Wherever in it; what is within it stays. */
 void hit_stack_remove(struct hit_stacks *s, struct hit_stack *stack, struct open_hit *open);
 

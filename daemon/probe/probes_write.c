@@ -111,12 +111,12 @@ static int find_track(struct probes_encoder *enc, const struct probes_known *kno
 /* ---- slices and instants ---- */
 
 /* `begin` and, unless it is NULL, `end`: their values. */
-static void describe(struct probes_encoder *enc, const struct probes_known *known,
+static void describe(struct probes_encoder *enc, struct probes_known *known,
 		     const struct probes_event *begin, const struct probes_event *end)
 {
 	struct probes_slice *s = &enc->slice;
 
-	probes_slice_init(s, known);
+	probes_slice_init(s, known, enc->texts, begin);
 	probes_slice_add(s, known, begin);
 	if (end)
 		probes_slice_add(s, known, end);

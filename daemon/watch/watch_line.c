@@ -12,6 +12,7 @@
 #include "collector.h"
 #include "json.h"
 #include "process/process_table.h"
+#include "text.h"
 
 static const char *const kinds[] = {
 	[TAP_SLICE] = "slice",
@@ -92,29 +93,35 @@ static void put_value(struct json *j, const char *name, const struct trace_arg *
 	}
 }
 
-/* Readers keep one of several members of a name: the second one is "NAME#2". */
-static void put_arg(struct json *j, const struct trace_tap_event *ev, size_t i)
-{
-	const char *name = ev->args[i].name;
-	unsigned n = 1;
-	char numbered[256];
+#define MAX_NAME 128
 
-	for (size_t k = 0; k < i; k++)
-		n += strcmp(ev->args[k].name, name) == 0;
-	if (n > 1) {
-		snprintf(numbered, sizeof(numbered), "%.200s#%u", name, n);
-		name = numbered;
-	}
-	put_value(j, name, &ev->args[i]);
+static bool is_taken(char names[][MAX_NAME], size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Readers keep one of several members of a name: the second one is "NAME#2". */
+static const char *own_name(char names[][MAX_NAME], size_t i, const char *name)
+{
+	size_t len = text_utf8(names[i], MAX_NAME - 8, name, strlen(name));
+
+	for (unsigned n = 2; is_taken(names, i, names[i]); n++)
+		snprintf(names[i] + len, MAX_NAME - len, "#%u", n);
+	return names[i];
 }
 
 static void put_args(struct json *j, const struct trace_tap_event *ev)
 {
+	char names[TRACE_MAX_ARGS][MAX_NAME];
+
 	if (!ev->n_args)
 		return;
 	json_object(j, "args");
-	for (size_t i = 0; i < ev->n_args; i++)
-		put_arg(j, ev, i);
+	for (size_t i = 0; i < ev->n_args && i < TRACE_MAX_ARGS; i++)
+		put_value(j, own_name(names, i, ev->args[i].name), &ev->args[i]);
 	json_end(j);
 }
 
