@@ -55,7 +55,7 @@ int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc)
 	t = malloc(sizeof(*t) + len);
 	if (!t)
 		return -ENOMEM;
-	*t = (struct told_track){ .parent = desc->parent_uuid,
+	*t = (struct told_track){ .parent = desc->has_parent_uuid ? desc->parent_uuid : 0,
 				  .segment = w->segment,
 				  .len = (uint32_t)len };
 	track_descriptor__pack(desc, t->desc);

@@ -106,8 +106,11 @@ static void release_places(struct flight_snapshot *s)
 	s->n_places = 0;
 }
 
-static void end_child(struct flight_snapshot *s)
+/* `is_over`: it has closed its end, and exits. */
+static void end_child(struct flight_snapshot *s, bool is_over)
 {
+	int status = 0;
+
 	event_source_free(s->result);
 	s->result = NULL;
 	if (s->result_fd >= 0)
@@ -115,9 +118,13 @@ static void end_child(struct flight_snapshot *s)
 	s->result_fd = -1;
 	if (s->child <= 0)
 		return;
-	kill(s->child, SIGKILL); /* it has nothing left to do, or must not */
-	while (waitpid(s->child, NULL, 0) < 0 && errno == EINTR)
+	if (!is_over)
+		kill(s->child, SIGKILL);
+	while (waitpid(s->child, &status, 0) < 0 && errno == EINTR)
 		;
+	if (is_over && WIFSIGNALED(status))
+		log_warn("flight recorder: the process that made a snapshot died of signal %d",
+			 WTERMSIG(status));
 	s->child = 0;
 	session_manager_child(s->flight->env.sessions, 0);
 }
@@ -130,7 +137,7 @@ static void snapshot_free(struct flight_snapshot *s)
 		link = &(*link)->next;
 	if (*link)
 		*link = s->next;
-	end_child(s);
+	end_child(s, false);
 	event_source_free(s->timer);
 	lines_query_free(s->lines);
 	trace_lines_done(&s->told);
@@ -278,7 +285,7 @@ static int on_result(void *ctx, uint32_t events)
 	int r;
 
 	(void)events;
-	end_child(s);
+	end_child(s, true);
 	if (n != sizeof(result))
 		r = -EIO;
 	else if (result.err < 0)
@@ -339,7 +346,7 @@ static int collect_places(struct flight_snapshot *s, const struct flight_segment
 	size_t n = 0;
 	int r = 0;
 
-	for (const struct flight_segment *seg = first; r == 0 && seg; seg = seg->next)
+	for (const struct flight_segment *seg = first->next; r == 0 && seg; seg = seg->next)
 		r = add_places(s, seg->places, seg->n_places);
 	if (r == 0) {
 		size_t n_last = session_places(flight_session(s->flight), &list);
