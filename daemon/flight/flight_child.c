@@ -191,6 +191,22 @@ static int put_all(struct child *c)
 	return r;
 }
 
+/* Behind the trace, which is as long as it is. */
+static int put_used(struct child *c)
+{
+	const struct flight_job *job = c->job;
+	uint8_t *used = calloc(job->n_places + 1, 1);
+	int r;
+
+	if (!used)
+		return -ENOMEM;
+	for (size_t i = 0; i < job->n_places; i++)
+		used[i] = flight_cut_has_place(c->cut, job->places[i]);
+	r = io_write_all(job->fd, used, job->n_places);
+	free(used);
+	return r;
+}
+
 void flight_child(struct flight_job *job)
 {
 	struct child c = {
@@ -205,6 +221,8 @@ void flight_child(struct flight_job *job)
 	session_child_stop(c.session, job->end_ns);
 	keep_descriptors(job);
 	result.err = put_all(&c);
+	if (result.err == 0)
+		result.err = put_used(&c);
 	result.bytes = c.bytes;
 	(void)io_write_all(job->result_fd, &result, sizeof(result));
 	_exit(0);

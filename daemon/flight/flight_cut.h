@@ -19,6 +19,7 @@
 
 struct flight_base;
 struct flight_cut;
+struct location;
 
 /* `base` is borrowed: who lives at the beginning. */
 int flight_cut_new(uint64_t begin_ns, const struct flight_base *base, struct flight_cut **ret);
@@ -31,6 +32,9 @@ void flight_cut_free(struct flight_cut *c); /* takes NULL */
  */
 int flight_cut_block(struct flight_cut *c, const struct buf *packets, bool is_first,
 		     struct buf *ret);
+
+/* Is the frame in a stack of the first segment's, as far as that is left? */
+bool flight_cut_has_place(const struct flight_cut *c, const struct location *loc);
 
 /* How many events of each source were left out, as far as a trace's account is compared. */
 const uint64_t *flight_cut_counts(const struct flight_cut *c); /* [MAX_COLLECTORS] */

@@ -51,7 +51,7 @@ struct flight_snapshot {
 	struct event_source *result, *timer;
 
 	struct location **places; /* each is held */
-	size_t n_places;
+	size_t n_places, n_first; /* n_first: of the first segment, in front */
 	struct lines_query *lines;
 	struct trace_lines told;
 	struct trace_writer *writer; /* of the lines */
@@ -100,7 +100,8 @@ static int request_copy(struct flight_request *to, const struct flight_request *
 static void release_places(struct flight_snapshot *s)
 {
 	for (size_t i = 0; i < s->n_places; i++)
-		location_release(s->places[i]);
+		if (s->places[i])
+			location_release(s->places[i]);
 	free(s->places);
 	s->places = NULL;
 	s->n_places = 0;
@@ -188,10 +189,58 @@ static void on_places(void *ctx, const struct source_place *places, size_t n)
 	(void)trace_lines_put(&s->told, s->writer, places, n);
 }
 
+/* Those of the first segment that are left in it. */
+static int keep_used(struct flight_snapshot *s)
+{
+	uint8_t *used = malloc(s->n_first + 1);
+	ssize_t n;
+
+	if (!used)
+		return -ENOMEM;
+	n = pread(s->fd, used, s->n_first, (off_t)s->info.bytes);
+	for (size_t i = 0; n == (ssize_t)s->n_first && i < s->n_first; i++) {
+		if (used[i])
+			continue;
+		location_release(s->places[i]);
+		s->places[i] = NULL;
+	}
+	free(used);
+	return n == (ssize_t)s->n_first ? 0 : -EIO;
+}
+
+static int by_address(const void *pa, const void *pb)
+{
+	struct location *const *a = pa, *const *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Each once. */
+static void sort_places(struct flight_snapshot *s)
+{
+	size_t n = 0;
+
+	if (s->n_places)
+		qsort(s->places, s->n_places, sizeof(*s->places), by_address);
+	for (size_t i = 0; i < s->n_places; i++) {
+		if (!s->places[i])
+			continue;
+		if (n > 0 && s->places[n - 1] == s->places[i])
+			location_release(s->places[i]);
+		else
+			s->places[n++] = s->places[i];
+	}
+	s->n_places = n;
+}
+
 static int begin_lines(struct flight_snapshot *s)
 {
 	int r = trace_writer_new(append, s, &s->writer);
 
+	if (r == 0)
+		r = keep_used(s);
+	if (r == 0)
+		sort_places(s);
 	if (r == 0 && s->n_places)
 		r = lines_query_new(s->flight->env.symbolizer, s->places, s->n_places, on_places, s,
 				    &s->lines);
@@ -226,7 +275,9 @@ static int send_some(struct flight_snapshot *s)
 	uint64_t turn = s->sent + TURN_BYTES;
 
 	while (s->sent < s->info.bytes && s->sent < turn) {
-		ssize_t n = pread(s->fd, piece, sizeof(piece), (off_t)s->sent);
+		uint64_t left = s->info.bytes - s->sent;
+		ssize_t n = pread(s->fd, piece, left < sizeof(piece) ? left : sizeof(piece),
+				  (off_t)s->sent);
 		int r;
 
 		if (n <= 0)
@@ -332,38 +383,22 @@ static int add_places(struct flight_snapshot *s, struct location *const *list, s
 	return 0;
 }
 
-static int by_address(const void *pa, const void *pb)
-{
-	struct location *const *a = pa, *const *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-/* Of all segments, each once. */
+/* Of all segments, those of the first one first: they are looked at again. */
 static int collect_places(struct flight_snapshot *s, const struct flight_segment *first)
 {
 	struct location *const *list;
-	size_t n = 0;
+	size_t n_last = session_places(flight_session(s->flight), &list);
 	int r = 0;
 
-	for (const struct flight_segment *seg = first->next; r == 0 && seg; seg = seg->next)
-		r = add_places(s, seg->places, seg->n_places);
-	if (r == 0) {
-		size_t n_last = session_places(flight_session(s->flight), &list);
-
-		r = add_places(s, list, n_last);
-	}
-	if (r < 0 || s->n_places == 0)
-		return r;
-	qsort(s->places, s->n_places, sizeof(*s->places), by_address);
-	for (size_t i = 0; i < s->n_places; i++) {
-		if (n > 0 && s->places[n - 1] == s->places[i])
-			location_release(s->places[i]);
+	for (const struct flight_segment *seg = first; r == 0 && seg; seg = seg->next) {
+		if (seg->next)
+			r = add_places(s, seg->places, seg->n_places);
 		else
-			s->places[n++] = s->places[i];
+			r = add_places(s, list, n_last);
+		if (seg == first)
+			s->n_first = s->n_places;
 	}
-	s->n_places = n;
-	return 0;
+	return r;
 }
 
 static int start_child(struct flight_snapshot *s, struct flight_job *job)
@@ -410,6 +445,8 @@ static int begin(struct flight_snapshot *s)
 	s->state = CHILD;
 	s->since_ns = job.end_ns;
 	r = collect_places(s, job.first);
+	job.places = s->places;
+	job.n_places = s->n_first;
 	return r < 0 ? r : start_child(s, &job);
 }
 
