@@ -104,6 +104,11 @@ void flight_cut_free(struct flight_cut *c)
 	free(c);
 }
 
+uint64_t flight_cut_n_stacks(const struct flight_cut *c)
+{
+	return c->n_stacks;
+}
+
 bool flight_cut_has_place(const struct flight_cut *c, const struct location *loc)
 {
 	return flight_used_has(c->used, loc);
@@ -548,19 +553,23 @@ static int note_used(struct flight_cut *c, const struct packet *p)
 	return r;
 }
 
-int flight_cut_block(struct flight_cut *c, const struct buf *packets, bool is_first,
-		     struct buf *ret)
+int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned how, struct buf *ret)
 {
 	struct packets all = { 0 };
 	int r = read_packets(c, packets, &all);
 
 	ret->len = 0;
 	if (r == 0)
-		r = decide(c, &all, is_first);
-	for (size_t i = 0; r == 0 && is_first && i < all.n; i++)
-		r = note_used(c, &all.list[i]);
-	for (size_t i = 0; r == 0 && i < all.n; i++)
-		r = put_packet(&all, &all.list[i], ret);
+		r = decide(c, &all, how & CUT_BUNDLES);
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		const struct packet *p = &all.list[i];
+
+		c->n_stacks += p->callstack && p->verdict == LEAVE_OUT;
+		if (how & CUT_NOTES)
+			r = note_used(c, p);
+		if (r == 0)
+			r = put_packet(&all, p, ret);
+	}
 	buf_done(&all.replaced);
 	free(all.list);
 	return r;

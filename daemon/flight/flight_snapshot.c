@@ -51,7 +51,7 @@ struct flight_snapshot {
 	struct event_source *result, *timer;
 
 	struct location **places; /* each is held */
-	size_t n_places, n_first; /* n_first: of the first segment, in front */
+	size_t n_places;
 	struct lines_query *lines;
 	struct trace_lines told;
 	struct trace_writer *writer; /* of the lines */
@@ -189,23 +189,23 @@ static void on_places(void *ctx, const struct source_place *places, size_t n)
 	(void)trace_lines_put(&s->told, s->writer, places, n);
 }
 
-/* Those of the first segment that are left in it. */
+/* Those that the child has found in its segments. */
 static int keep_used(struct flight_snapshot *s)
 {
-	uint8_t *used = malloc(s->n_first + 1);
+	uint8_t *used = malloc(s->n_places + 1);
 	ssize_t n;
 
 	if (!used)
 		return -ENOMEM;
-	n = pread(s->fd, used, s->n_first, (off_t)s->info.bytes);
-	for (size_t i = 0; n == (ssize_t)s->n_first && i < s->n_first; i++) {
+	n = pread(s->fd, used, s->n_places, (off_t)s->info.bytes);
+	for (size_t i = 0; n == (ssize_t)s->n_places && i < s->n_places; i++) {
 		if (used[i])
 			continue;
 		location_release(s->places[i]);
 		s->places[i] = NULL;
 	}
 	free(used);
-	return n == (ssize_t)s->n_first ? 0 : -EIO;
+	return n == (ssize_t)s->n_places ? 0 : -EIO;
 }
 
 static int by_address(const void *pa, const void *pb)
@@ -383,7 +383,7 @@ static int add_places(struct flight_snapshot *s, struct location *const *list, s
 	return 0;
 }
 
-/* Of all segments, those of the first one first: they are looked at again. */
+/* Of all segments, in their order. */
 static int collect_places(struct flight_snapshot *s, const struct flight_segment *first)
 {
 	struct location *const *list;
@@ -395,8 +395,6 @@ static int collect_places(struct flight_snapshot *s, const struct flight_segment
 			r = add_places(s, seg->places, seg->n_places);
 		else
 			r = add_places(s, list, n_last);
-		if (seg == first)
-			s->n_first = s->n_places;
 	}
 	return r;
 }
@@ -446,7 +444,7 @@ static int begin(struct flight_snapshot *s)
 	s->since_ns = job.end_ns;
 	r = collect_places(s, job.first);
 	job.places = s->places;
-	job.n_places = s->n_first;
+	job.n_places = s->n_places;
 	return r < 0 ? r : start_child(s, &job);
 }
 
