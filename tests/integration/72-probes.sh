@@ -134,15 +134,43 @@ counted() {
 check "recorded, too many and unwanted are all" wait_for 10 counted
 tracectl probe remove some >/dev/null
 
+# With a daemon that does not read for a while, the ring is full.
+printf '[daemon]\nring_size = 64K\n' >"$T/small.conf"
+mkdir "$T/small"
+small() { "$O/tracectl" --socket "$T/small/control.sock" "$@"; }
+spawn "$O/tracerd" --config "$T/small.conf" --socket "$T/small/control.sock"
+small_pid=$!
+wait_for 20 small status >/dev/null 2>&1
+spawn "$O/tracectl" --socket "$T/small/control.sock" record -q -f -s proc,probes -o "$T/small.trace"
+small_client=$!
+wait_for 30 test -s "$T/small.trace"
+small probe add all --at "uprobe:$prog:probed" --arg n=arg0 --arg 't=str(arg1)' >/dev/null
+kill -STOP $small_pid
+"$prog" threads 2 1000 >"$T/out"
+kill -CONT $small_pid
+none_missing() {
+	small probe list --json | python3 -c '
+import json, sys
+p = json.load(sys.stdin)["probes"][0]
+print(p)
+sys.exit(p["lost"] == 0 or p["hits"] == 0 or p["hits"] + p["lost"] != 2000)'
+}
+check "with a full ring the lost ones are counted" wait_for 10 none_missing
+kill -INT $small_client
+wait $small_client
+check "and the recording says so (status $?)" [ $? = 3 ]
+kill $small_pid
+
 # ---- what costs too much ----
 
 tracectl probe add hot --at "uprobe:$prog:probed" >/dev/null
-spawn "$prog" busy 6
+spawn nice -n -19 "$prog" busy 60 # also where others want all of the CPUs
 busy=$!
 limited() {
 	tracectl probe list | grep -q 'limited: its hits take more than'
 }
 check "a probe that takes too much of a CPU is limited, with a message" wait_for 20 limited
+kill $busy
 wait $busy
 check "who runs into it goes on, unharmed (status $?)" [ $? = 0 ]
 tracectl probe remove hot >/dev/null
@@ -186,8 +214,9 @@ check "of 1000 probes that came and went nothing is left in the kernel" wait_for
 check "nor a descriptor" wait_for 20 no_more_descriptors $DAEMON "$T/descriptors"
 after=$(rss)
 check "nor memory ($before, then $after KB)" [ "$after" -lt $((before + 8192)) ]
-kill -0 $busy && ok "their target lives" || fail "their target lives"
 kill $busy
+wait $busy
+check "their target goes on, unharmed (status $?)" [ $? = 0 ]
 check "its code is what it was" eval '[ "$("$prog" calls 1000)" = "1000 calls" ]'
 
 kill -INT $client

@@ -6,13 +6,14 @@
  *	probes nest N		outer(i) that calls itself down to 0, and inner()
  *	probes usdt N		the probe shop:sell(i, "item I"), where somebody probes it; prints
  *				how often somebody did
- *	probes busy SECONDS	probed() without end; prints how often, and their sum
+ *	probes busy SECONDS	probed() without end, or until SIGTERM; prints how often
  *	probes threads N M	N threads, M calls of probed() each
  *	probes libc N M		a64l() of the C library, every M ms, N times
  *
  * Exit status 1: a function has not done what it does.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,19 +129,29 @@ static int sales(long n)
 	return 0;
 }
 
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
 static int busy(double seconds)
 {
 	struct timespec begin, now;
 	unsigned long n = 0;
 
+	signal(SIGTERM, on_signal);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do {
 		for (int i = 0; i < 100; i++, n++)
 			if (probed((long)n, "busy", NULL) != (long)n * 3 + 1)
 				return 1;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 <
-		 seconds);
+	} while (!stopped &&
+		 (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 <
+			 seconds);
 	printf("%lu calls\n", n);
 	return 0;
 }
