@@ -30,7 +30,8 @@ enum probes_op {
 	PROBES_FIELD,	 /* dst = `size` bytes at offset imm of the record of a tracepoint, or of
 			    the arguments of fentry and fexit; PROBES_SIGNED */
 	PROBES_RECORD,	 /* dst = where that record is, in memory of the kernel, + imm */
-	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4) */
+	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4), pages of
+			    private writable mappings (5) */
 	PROBES_LOAD,	 /* dst = `size` bytes at a + imm; PROBES_SIGNED, PROBES_KERNEL */
 	PROBES_ADD,	 /* dst = a op b: these up to PROBES_GE; b is `imm` with PROBES_IMM */
 	PROBES_SUB,

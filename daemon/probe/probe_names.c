@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "probe/probe_compile_impl.h"
@@ -163,6 +164,8 @@ static const struct probe_name *find_name(const struct compiler *c, const char *
 	return NULL;
 }
 
+#define VMDATA 5 /* of PROBES_TASK, in pages */
+
 /* pid and what else every place has. */
 static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, uint8_t reg,
 		    bool *ret_found)
@@ -171,7 +174,8 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		const char *name;
 		uint8_t number, size;
 	} words[] = {
-		{ "pid", 0, 4 }, { "tid", 1, 4 }, { "cpu", 2, 4 }, { "time", 3, 8 }, { "uid", 4, 4 }
+		{ "pid", 0, 4 },  { "tid", 1, 4 }, { "cpu", 2, 4 },
+		{ "time", 3, 8 }, { "uid", 4, 4 }, { "vmdata", VMDATA, 8 },
 	};
 
 	*ret_found = false;
@@ -182,8 +186,11 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		*ret = (struct cvalue){ .where = CVALUE_REGISTER,
 					.reg = reg,
 					.type = ctype_int(words[i].size, false) };
-		return cc_emit(c, &(struct probes_insn){
-					  .op = PROBES_TASK, .dst = reg, .imm = words[i].number });
+		if (!cc_emit(c, &(struct probes_insn){
+					.op = PROBES_TASK, .dst = reg, .imm = words[i].number }))
+			return false;
+		return words[i].number != VMDATA ||
+		       cc_emit_imm(c, PROBES_MUL, reg, reg, sysconf(_SC_PAGESIZE));
 	}
 	return false;
 }
