@@ -154,9 +154,15 @@ static __always_inline __u64 of_task(struct probes_run *run, __s64 what)
 
 /* ---- memory ---- */
 
+/* What the kernel was given by a program is the program's: BTF does not tell them apart. */
+static __always_inline bool is_in_kernel(__u64 at, bool is_kernel)
+{
+	return is_kernel && (__s64)at < 0;
+}
+
 static __always_inline bool load(void *dst, __u32 size, __u64 from, bool is_kernel, bool sleeps)
 {
-	if (is_kernel)
+	if (is_in_kernel(from, is_kernel))
 		return bpf_probe_read_kernel(dst, size, (const void *)from) == 0;
 	if (bpf_probe_read_user(dst, size, (const void *)from) == 0)
 		return true;
@@ -171,7 +177,7 @@ static __always_inline long load_text(void *dst, __u32 size, __u64 from, bool is
 	__u8 byte;
 	long n;
 
-	if (is_kernel)
+	if (is_in_kernel(from, is_kernel))
 		return bpf_probe_read_kernel_str(dst, size, (const void *)from);
 	n = bpf_probe_read_user_str(dst, size, (const void *)from);
 	if (n >= 0 || !sleeps || !can_sleep)
