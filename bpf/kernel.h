@@ -55,8 +55,25 @@ typedef struct {
 	unsigned int val;
 } kuid_t;
 
+typedef struct {
+	unsigned int val;
+} kgid_t;
+
+typedef struct {
+	__u64 val;
+} kernel_cap_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+
 struct cred {
-	kuid_t uid;
+	kuid_t uid, suid, euid;
+	kgid_t gid, sgid, egid;
+	kernel_cap_t cap_permitted;
+	struct user_namespace *user_ns;
 };
 
 /* The returns that uretprobes wait for, of one thread, innermost first. */
@@ -83,6 +100,16 @@ struct mm_struct {
 	unsigned long arg_start, arg_end;
 	unsigned long start_stack;
 	unsigned long data_vm; /* pages */
+	unsigned long flags;
+};
+
+/* mm_struct.flags became a bitmap in Linux 6.18. */
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+struct mm_struct___6_18 {
+	mm_flags_t flags;
 };
 
 /* Part of task_struct where the architecture says so (x86, arm64). */
@@ -118,7 +145,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
-	const struct cred *cred;
+	const struct cred *cred, *real_cred;
 	char comm[16];
 	struct signal_struct *signal;
 	struct css_set *cgroups;

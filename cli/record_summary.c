@@ -205,6 +205,8 @@ static void print_cost(const Stopped *msg)
 
 	if (seconds <= 0)
 		return;
+	if (!msg->has_daemon_cpu_ns) /* that is not for every user */
+		return;
 	fprintf(stderr, "  cost: %.1f %% of one CPU for tracerd, %.1f %% for its BPF programs\n",
 		(double)msg->daemon_cpu_ns / 1e7 / seconds,
 		(double)msg->bpf_cpu_ns / 1e7 / seconds);

@@ -12,12 +12,14 @@
 #include "collector.h"
 #include "control_frame.h"
 #include "control_probes.h"
+#include "control_snapshot.h"
 #include "control_status.h"
 #include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "session_manager.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
 #include "watch/watch.h"
@@ -28,6 +30,7 @@ struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
 	struct control_probes *probes;
+	struct control_snapshots *snapshots;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -54,8 +57,10 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 		return -ENOMEM;
 	r->env = *env;
 	err = control_probes_new(&probes, &r->probes);
+	if (err == 0)
+		err = control_snapshots_new(env->flight, &r->snapshots);
 	if (err < 0) {
-		free(r);
+		control_requests_free(r);
 		return err;
 	}
 	*ret = r;
@@ -64,8 +69,10 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 
 void control_requests_free(struct control_requests *r)
 {
-	if (r)
+	if (r) {
+		control_snapshots_free(r->snapshots);
 		control_probes_free(r->probes);
+	}
 	free(r);
 }
 
@@ -182,8 +189,8 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	msg.ledger = ptrs;
 	msg.reason = (char *)reason;
 	msg.has_elapsed_ns = msg.has_bytes = msg.has_processes = 1;
-	msg.has_daemon_cpu_ns = msg.has_bpf_cpu_ns = msg.has_kernel_hidden = 1;
-	msg.has_unsampled_ns = 1;
+	msg.has_daemon_cpu_ns = msg.has_bpf_cpu_ns = control_client_sees_all(client);
+	msg.has_kernel_hidden = msg.has_unsampled_ns = 1;
 	msg.elapsed_ns = session_elapsed_ns(s);
 	msg.bytes = session_bytes(s);
 	msg.processes = cost.n_processes;
@@ -251,6 +258,19 @@ static int reply_started(struct recording *rec, uint32_t id)
 	return control_client_reply(rec->client, &reply);
 }
 
+/* For a user who may see their own processes alone. */
+static int keep_to_own(const struct control_client *client, const StartRequest *req,
+		       struct trace_config *config, char why[WHY_LEN])
+{
+	config->owner = (struct trace_owner){
+		.only_own = true,
+		.uid = control_client_uid(client),
+		.gid = control_client_gid(client),
+		.kernel_hidden = !session_own_kernel_is_open(),
+	};
+	return session_own_restrict(config, req->n_sources || req->gpu_api, why, WHY_LEN);
+}
+
 static void watch_tapped(void *ctx, const struct trace_tap_event *ev)
 {
 	const struct recording *rec = control_client_data(ctx);
@@ -292,6 +312,8 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 	/* Who asks for no rate gets what there is; the reply and the trace say how much. */
 	if (!req->has_freq_hz && config.freq_hz > perf_event_max_rate())
 		config.freq_hz = perf_event_max_rate();
+	if (r == 0 && !control_client_sees_all(rec->client))
+		r = keep_to_own(rec->client, req, &config, why);
 	if (r == 0)
 		r = session_manager_start(rec->all->env.sessions, &config,
 					  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
@@ -373,6 +395,9 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 		.symbolizer = r->env.symbolizer,
 		.unwinder = r->env.unwinder,
 		.interpreter = r->env.interpreter,
+		.triggers = r->env.triggers,
+		.trigger_files = r->env.trigger_files,
+		.flight = r->env.flight,
 		.start_ns = r->env.start_ns,
 		.notes = r->env.notes,
 		.n_clients = (unsigned)control_server_n_clients(r->server),
@@ -404,27 +429,48 @@ static int on_probe_remove(struct control_requests *r, struct control_client *cl
 	return control_probes_remove(r->probes, client, req);
 }
 
+static int on_snapshot(struct control_requests *r, struct control_client *client,
+		       const Request *req)
+{
+	const struct control_snapshot what = {
+		.id = req->id,
+		.last_ns = req->snapshot->last_ns,
+		.command_line = req->snapshot->command_line,
+	};
+
+	return control_snapshots_send(r->snapshots, client, &what);
+}
+
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
 {
 	static const struct {
 		size_t field; /* of Request: the message that is there when it is this request */
 		int (*fn)(struct control_requests *r, struct control_client *client,
 			  const Request *req);
+		bool by_all; /* also by users who may see their own processes alone */
 	} table[] = {
-		{ offsetof(Request, hello), on_hello },
-		{ offsetof(Request, start), on_start },
-		{ offsetof(Request, stop), on_stop },
-		{ offsetof(Request, watch), on_watch },
-		{ offsetof(Request, status), on_status },
-		{ offsetof(Request, sources), on_sources },
-		{ offsetof(Request, probe_add), on_probe_add },
-		{ offsetof(Request, probe_list), on_probe_list },
-		{ offsetof(Request, probe_remove), on_probe_remove },
+		{ offsetof(Request, hello), on_hello, true },
+		{ offsetof(Request, start), on_start, true },
+		{ offsetof(Request, stop), on_stop, true },
+		{ offsetof(Request, watch), on_watch, false },
+		{ offsetof(Request, status), on_status, true },
+		{ offsetof(Request, sources), on_sources, true },
+		{ offsetof(Request, probe_add), on_probe_add, false },
+		{ offsetof(Request, probe_list), on_probe_list, false },
+		{ offsetof(Request, probe_remove), on_probe_remove, false },
+		{ offsetof(Request, snapshot), on_snapshot, false },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (*(void *const *)((const char *)req + table[i].field))
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (!*(void *const *)((const char *)req + table[i].field))
+			continue;
+		if (table[i].by_all || control_client_sees_all(client))
 			return table[i].fn(ctx, client, req);
+		(void)control_client_error(client, req->id, EACCES,
+					   "permission denied: only root and members of the group "
+					   "may do that (add the user to group tracer)");
+		return -EACCES;
+	}
 	(void)control_client_error(client, req->id, EOPNOTSUPP,
 				   "unknown request: is the client newer than tracerd?");
 	return -EOPNOTSUPP;
@@ -436,6 +482,7 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct recording *rec = control_client_data(client);
 
 	control_probes_gone(r->probes, client);
+	control_snapshots_gone(r->snapshots, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

@@ -16,6 +16,7 @@
 #include "control_server.h"
 #include "control_socket.h"
 #include "event_loop.h"
+#include "flight/flight.h"
 #include "interp/interpreter.h"
 #include "log.h"
 #include "notify.h"
@@ -41,6 +42,7 @@ struct daemon {
 	struct interpreter *interpreter;
 	struct probes *probes;
 	struct session_manager *sessions;
+	struct flight *flight;
 	struct control_requests *requests;
 	struct control_server *server;
 	struct control_socket *socket; /* NULL: private */
@@ -73,6 +75,7 @@ static void begin_stop(struct daemon *d)
 	d->stopping = true;
 	d->stop_ns = boot_ns();
 	notify("STOPPING=1");
+	flight_stop(d->flight);
 	session_manager_stop_all(d->sessions, "tracerd was stopped");
 	if (session_manager_count(d->sessions) == 0 ||
 	    event_loop_add_timer(d->loop, STOP_POLL_NS, on_stop_poll, d, &d->stop_poll) < 0)
@@ -101,6 +104,7 @@ static int on_tick(void *ctx, uint32_t events)
 
 	(void)events;
 	control_server_tick(d->server, now_ns);
+	flight_tick(d->flight, now_ns);
 	if (session_manager_count(d->sessions) > 0) {
 		d->busy_ns = now_ns;
 		return 0; /* sessions do the rest too */
@@ -154,6 +158,45 @@ static gid_t group_id(const char *name)
 	return group ? group->gr_gid : (gid_t)-1;
 }
 
+/* What is recorded is checked as a client's wish is. */
+static int flight_trace(const struct flight_config *flight, struct trace_config *ret)
+{
+	StartRequest req = START_REQUEST__INIT;
+	char names[sizeof(flight->sources)], *list[MAX_COLLECTORS], *save = NULL;
+	char why[WHY_LEN];
+	int r;
+
+	strcpy(names, flight->sources);
+	req.sources = list;
+	for (char *name = strtok_r(names, ", \t", &save); name && req.n_sources < MAX_COLLECTORS;
+	     name = strtok_r(NULL, ", \t", &save))
+		list[req.n_sources++] = name;
+	req.event = (char *)flight->event;
+	req.has_freq_hz = 1;
+	req.freq_hz = (uint32_t)flight->freq_hz;
+	r = control_requests_config(&req, ret, why, sizeof(why));
+	if (r < 0)
+		log_error("tracerd.conf: [flight]: %s", why);
+	ret->must_sample = false;
+	return r;
+}
+
+static int new_flight(struct daemon *d, const struct daemon_options *options)
+{
+	struct flight_env env = {
+		.loop = d->loop,
+		.sessions = d->sessions,
+		.symbolizer = d->symbolizer,
+		.config = options->config.flight,
+	};
+	int r = flight_trace(&env.config, &env.trace);
+
+	/* A private daemon records for its one client. */
+	if (d->private)
+		env.config.enabled = false;
+	return r < 0 ? r : flight_new(&env, &d->flight);
+}
+
 static int new_parts(struct daemon *d, const struct daemon_options *options)
 {
 	struct session_manager_env sessions = {
@@ -162,6 +205,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.marker_socket = d->marker_socket,
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
+		.user_sessions = (unsigned)options->config.user_sessions,
 	};
 	struct control_requests_env requests = {
 		.loop = d->loop,
@@ -176,6 +220,8 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.queue_bytes = options->config.client_queue_bytes,
 		.max_clients = (unsigned)options->config.max_clients,
 		.group = group_id(options->config.group),
+		.others = strcmp(options->config.users, "own") == 0,
+		.others_queue_bytes = options->config.user_queue_bytes,
 		.request = control_requests_handle,
 		.gone = control_requests_gone,
 	};
@@ -203,6 +249,10 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	requests.sessions = d->sessions;
+	r = new_flight(d, options);
+	if (r < 0)
+		return r;
+	requests.flight = d->flight;
 	r = control_requests_new(&requests, &d->requests);
 	if (r < 0)
 		return r;
@@ -228,7 +278,8 @@ static int open_control(struct daemon *d, const struct daemon_options *options)
 	if (options->config.group[0] && group_id(options->config.group) == (gid_t)-1)
 		log_warn("there is no group '%s': only root may use this daemon",
 			 options->config.group);
-	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
+	r = control_socket_open(options->socket_path, group_id(options->config.group),
+				strcmp(options->config.users, "own") == 0, &d->socket);
 	if (r < 0)
 		return r;
 	fd = control_socket_take(d->socket);
@@ -287,8 +338,9 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	control_server_free(d->server); /* first: it lets go of the sessions */
-	session_manager_free(d->sessions);
 	control_requests_free(d->requests);
+	flight_free(d->flight);
+	session_manager_free(d->sessions);
 	probes_free(d->probes);
 	unwinder_free(d->unwinder);
 	process_table_free(d->processes);

@@ -64,6 +64,8 @@ void sources_settle(void);
 
 void sources_tick(struct sources *s, uint64_t now_ns);
 void sources_exclude(struct sources *s, const uint32_t *tgids, size_t n);
+/* From now on records say which of these users they are of. */
+void sources_set_users(struct sources *s, const struct event_users *users);
 
 /* The kernel's counters, and the first sequence number not handed over yet. */
 int sources_count(struct sources *s, unsigned i, unsigned stream, unsigned cpu,

@@ -30,7 +30,17 @@ enum net_level {
 #define TRACE_MAX_PLAINTEXT 8
 #define TRACE_PLAINTEXT_LEN 128
 
+/* Whose session it is, where that says what may be in it. */
+struct trace_owner {
+	bool only_own; /* processes of this user, and nothing else: session_own.h */
+	uid_t uid;
+	gid_t gid;
+	uint8_t number;	    /* in struct event_users */
+	bool kernel_hidden; /* and nothing of where in the kernel they were */
+};
+
 struct trace_config {
+	struct trace_owner owner;
 	uint32_t sources; /* bit i: collectors[i] is wanted */
 
 	/* CPU samples */

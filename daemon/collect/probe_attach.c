@@ -17,7 +17,6 @@
 #include "probe/probe_types.h"
 #include "symbolize/symbolizer.h"
 #include "text.h"
-#include "tracefs.h"
 #include "uprobes.h"
 
 /* Of one place of a probe: a library's name may be that of one in each container. */
@@ -203,28 +202,14 @@ static void attach_file(struct target *t, struct file *f)
 		set_error(t->attached, f->module->path, "some places cannot be probed");
 }
 
-static int attach_tracepoint(struct target *t)
-{
-	struct probe_programs *programs = t->attached->env->programs;
-	uint64_t id;
-	int r = tracefs_event_id(t->place->group, t->place->symbol, &id);
-
-	return r < 0 ? r
-		     : bpf_attach_tracepoint(probe_programs_tracepoint(programs, has_stack(t)), id,
-					     t->number, &t->link);
-}
-
 static void attach_kernel(struct target *t)
 {
 	int r;
 
 	if (t->link || !t->has_number)
 		return;
-	if (t->place->kind == PROBE_TRACEPOINT)
-		r = attach_tracepoint(t);
-	else
-		r = probe_programs_attach(t->attached->env->programs, t->place, has_stack(t),
-					  t->number, &t->link);
+	r = probe_programs_attach(t->attached->env->programs, t->place, has_stack(t), t->number,
+				  &t->link);
 	if (r < 0)
 		explain_kernel(t, r);
 }

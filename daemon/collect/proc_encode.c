@@ -127,6 +127,14 @@ static int list_thread(void *ctx, const struct thread *t)
 	return r < 0 ? r : proc_tree_add_thread(e->tree, e->env.start_ns, t);
 }
 
+/* A user who may see their own processes alone is told of no other. */
+static bool is_shown(const struct proc_encoder *e, const struct process *p)
+{
+	const struct trace_owner *owner = e->env.config ? &e->env.config->owner : NULL;
+
+	return !owner || !owner->only_own || process_is_users(p, owner->uid, owner->gid);
+}
+
 /*
  * A reader takes a parent that is freed already for a new process, without a
  * name. So who had lost the parent before the session is a child of init, who
@@ -147,7 +155,9 @@ static int put_process(struct proc_encoder *e, uint64_t *time_ns, const struct p
 {
 	struct process shown = *p;
 
-	if (is_orphan(e, p))
+	if (!is_shown(e, process_table_get(e->env.processes, p->ppid)))
+		shown.ppid = 0;
+	else if (is_orphan(e, p))
 		shown.ppid = 1;
 	else if (p->parent_free_ns && p->parent_free_ns <= *time_ns)
 		*time_ns = p->parent_free_ns - 1;
@@ -160,7 +170,7 @@ static int list_process(void *ctx, const struct process *p)
 	uint64_t time_ns = e->env.start_ns;
 	int r;
 
-	if (p->free_ns)
+	if (p->free_ns || !is_shown(e, p))
 		return 0;
 	r = put_process(e, &time_ns, p, 0);
 	return r < 0 ? r : process_table_each_thread(e->env.processes, p, list_thread, e);
@@ -186,6 +196,8 @@ static int list_found(void *ctx, const struct process *p)
 {
 	struct proc_encoder *e = ctx;
 
+	if (!is_shown(e, p))
+		return 0;
 	return process_table_each_thread(e->env.processes, p, list_found_thread, e);
 }
 

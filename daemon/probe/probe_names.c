@@ -264,11 +264,12 @@ bool cc_name(struct compiler *c, const struct probe_node *node, struct cvalue *r
 		return false;
 	/* Of a field or a parameter that is called pid the author means that. */
 	if (find_value(c, name, &v)) {
-		if (c->place->kind == PROBE_URETPROBE && v->at.kind != PROBE_AT_PC)
-			return cc_refuse(c, node,
-					 "when a function returns its arguments are gone: take %s "
-					 "at its beginning (uprobe:), with the return as --end",
-					 name);
+		if (c->place->kind == PROBE_URETPROBE)
+			return cc_refuse(
+				c, node,
+				"when a function returns %s cannot be told: take it at its "
+				"beginning (uprobe:), with the return as --end",
+				name);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
 	if (n >= 0)

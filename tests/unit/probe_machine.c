@@ -78,6 +78,13 @@ static void read_text(struct run *run, uint64_t at, size_t max, char dst[PROBES_
 	dst[n] = '\0';
 }
 
+static size_t text_max(const struct run *run, const struct probes_insn *insn, size_t max)
+{
+	uint64_t n = run->r[insn->b];
+
+	return insn->flags & PROBES_SIZED && n < max ? n : max;
+}
+
 static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
 {
 	if (b == 0)
@@ -149,7 +156,7 @@ static uint64_t text_eq(struct run *run, const struct probes_insn *insn)
 		return 0;
 	}
 	with = run->code->texts[insn->imm];
-	read_text(run, run->r[insn->a], PROBES_COMPARED, text);
+	read_text(run, run->r[insn->a], text_max(run, insn, PROBES_COMPARED), text);
 	return insn->flags & PROBES_PREFIX ? strncmp(text, with, strlen(with)) == 0
 					   : strcmp(text, with) == 0;
 }
@@ -182,7 +189,8 @@ static bool put(struct run *run, const struct probes_insn *insn)
 		m->values[i].number = a;
 		m->values[i].is_text = insn->op == PROBES_EMIT_TEXT;
 		if (m->values[i].is_text && !failed) {
-			read_text(run, a, (size_t)insn->imm, m->values[i].text);
+			read_text(run, a, text_max(run, insn, (size_t)insn->imm),
+				  m->values[i].text);
 			failed = run->failed;
 			run->failed = false;
 		}

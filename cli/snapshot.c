@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* snapshot.c - `tracectl snapshot`: what the flight recorder has, into a file. */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clean.h"
+#include "client.h"
+#include "command.h"
+#include "io.h"
+#include "output.h"
+#include "text.h"
+
+/* No recorder holds more. */
+#define MAX_LAST_NS (7 * 86400 * 1000000000ull)
+
+struct snapshot {
+	uint64_t last_ns;
+	const char *output;
+	bool force, quiet;
+
+	char path[PATH_MAX];
+	int fd;
+	uint64_t bytes;
+};
+
+static int usage(FILE *out, int status)
+{
+	fputs("Usage: tracectl snapshot [--last TIME] [-o FILE]\n"
+	      "\n"
+	      "Copies what the flight recorder has into a file, while it goes on. It is switched "
+	      "on\n"
+	      "in the section [flight] of /etc/tracer/tracerd.conf; 'tracectl status' says how "
+	      "far\n"
+	      "back it reaches.\n"
+	      "\n"
+	      "  --last TIME          no more than that: 30s, 2m; in whole segments of some "
+	      "seconds\n"
+	      "  -o, --output FILE    default HOST-DATE.perfetto-trace; - is standard output\n"
+	      "      --force          overwrite FILE\n"
+	      "  -q, --quiet          say nothing unless something is wrong\n"
+	      "\n"
+	      "Exit status: 0, 1 there is none or it has failed, 2 usage, 4 tracerd went away.\n",
+	      out);
+	return status;
+}
+
+/* -ECANCELED: help was printed. */
+static int parse_options(int argc, char **argv, struct snapshot *s)
+{
+	static const struct option options[] = {
+		{ "last", required_argument, NULL, 'l' },
+		{ "output", required_argument, NULL, 'o' },
+		{ "force", no_argument, NULL, 'f' },
+		{ "quiet", no_argument, NULL, 'q' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "o:qh", options, NULL)) != -1) {
+		switch (c) {
+		case 'l':
+			if (text_duration_ns(optarg, MAX_LAST_NS, &s->last_ns) == 0 && s->last_ns)
+				break;
+			fprintf(stderr, "tracectl: --last '%s': want a time such as 30s or 2m\n",
+				clean(optarg));
+			return -EINVAL;
+		case 'o':
+			s->output = optarg;
+			break;
+		case 'f':
+			s->force = true;
+			break;
+		case 'q':
+			s->quiet = true;
+			break;
+		case 'h':
+			usage(stdout, 0);
+			return -ECANCELED;
+		default:
+			usage(stderr, 0);
+			return -EINVAL;
+		}
+	}
+	if (optind == argc)
+		return 0;
+	fprintf(stderr, "tracectl: snapshot takes no argument '%s'\n", clean(argv[optind]));
+	return -EINVAL;
+}
+
+static void print_done(const struct snapshot *s, const Snapshot *msg)
+{
+	fprintf(stderr, "%s: the last %.1f s, %.1f MB\n", clean(s->path),
+		(double)(msg->end_ns - msg->begin_ns) / 1e9, (double)s->bytes / 1e6);
+}
+
+/* 1: goes on; else the exit status. */
+static int on_message(struct snapshot *s, const struct client_message *msg)
+{
+	int r;
+
+	if (msg->trace) {
+		s->bytes += msg->trace_len;
+		r = io_write_all(s->fd, msg->trace, msg->trace_len);
+		if (r == 0)
+			return -1;
+		fprintf(stderr, "tracectl: cannot write %s: %s\n", clean(s->path), strerror(-r));
+		return EXIT_FAILED;
+	}
+	if (msg->reply->error) {
+		fprintf(stderr, "tracectl: %s\n",
+			msg->reply->error->message ? clean(msg->reply->error->message)
+						   : strerror((int)msg->reply->error->code));
+		return EXIT_FAILED;
+	}
+	if (!msg->reply->snapshot)
+		return -1;
+	if (!s->quiet)
+		print_done(s, msg->reply->snapshot);
+	return EXIT_OK;
+}
+
+static int receive(struct snapshot *s, struct client *client)
+{
+	struct client_message msg;
+	int r, status = -1;
+
+	while (status < 0) {
+		r = client_next(client, 1, &msg);
+		if (r < 0) {
+			fprintf(stderr, "tracectl: %s\n",
+				r == -EPIPE ? "tracerd is gone"
+					    : "tracerd does not speak the protocol");
+			return EXIT_DAEMON_GONE;
+		}
+		status = on_message(s, &msg);
+		client_message_done(&msg);
+	}
+	return status;
+}
+
+static int take(struct snapshot *s, struct client *client, char *line)
+{
+	Request req = REQUEST__INIT;
+	SnapshotRequest ask = SNAPSHOT_REQUEST__INIT;
+	int r;
+
+	ask.has_last_ns = s->last_ns != 0;
+	ask.last_ns = s->last_ns;
+	ask.command_line = line;
+	req.snapshot = &ask;
+	r = client_send(client, &req);
+	/* Who has closed may have said why. */
+	if (r == 0 || r == -EPIPE)
+		return receive(s, client);
+	fprintf(stderr, "tracectl: tracerd: %s\n", strerror(-r));
+	return EXIT_FAILED;
+}
+
+/* What is not whole is no snapshot. */
+static int close_output(const struct snapshot *s, int status)
+{
+	if (s->fd < 0 || s->fd == STDOUT_FILENO)
+		return status;
+	if (close(s->fd) < 0 && status == EXIT_OK) {
+		fprintf(stderr, "tracectl: %s: %s\n", clean(s->path), strerror(errno));
+		status = EXIT_FAILED;
+	}
+	if (status != EXIT_OK)
+		unlink(s->path);
+	return status;
+}
+
+int cmd_snapshot(int argc, char **argv)
+{
+	char *line = output_command_line(argc, argv), err[512];
+	struct snapshot s = { .fd = -1 };
+	struct client *client = NULL;
+	int status = EXIT_FAILED, r = parse_options(argc, argv, &s);
+
+	if (r < 0) {
+		free(line);
+		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+	}
+	if (client_open(&client, err, sizeof(err)) < 0)
+		fprintf(stderr, "tracectl: %s\n", clean(err));
+	else if (client_is_private(client))
+		fprintf(stderr, "tracectl: no tracerd is running, which would have a flight "
+				"recorder: set enabled = yes in the section [flight] of "
+				"/etc/tracer/tracerd.conf, then 'systemctl start tracer'\n");
+	else if (output_open(s.output, s.force, s.path, &s.fd) == 0)
+		status = take(&s, client, line);
+	client_close(client);
+	free(line);
+	return close_output(&s, status);
+}
