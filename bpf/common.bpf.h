@@ -5,12 +5,16 @@
  *
  * Included once per .bpf.c, first of all. The maps
  * `ring` and `streams` are found by these names in daemon/bpf_ring.c.
+ *
+ * What does not say whose a record is (hdr.user) gives it to no user but those who may
+ * see everything.
  */
 #ifndef COMMON_BPF_H
 #define COMMON_BPF_H
 
 #include "event.h"
 #include "kernel.h"
+#include "user.bpf.h"
 
 /* Fixed at load. Wake the daemon once this much is waiting, not once per event. */
 const volatile __u32 wakeup_bytes = 256 * 1024;
@@ -55,6 +59,7 @@ static __always_inline void event_fill_at(struct event_hdr *hdr, __u64 time_ns, 
 	hdr->cpu = bpf_get_smp_processor_id();
 	hdr->type = type;
 	hdr->stream = stream;
+	hdr->user = hdr->peer_user = 0;
 	hdr->size = size;
 }
 
@@ -93,32 +98,41 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 }
 
 /*
- * A wakeup is an interrupt to this CPU and costs 1 us: ask for one while the
- * threshold is crossed, not with every record beyond it. The band is wider
- * than the largest record. Reserves on other CPUs may jump over it all the
- * same; then the reader's timer finds the data.
+ * A wakeup is an interrupt to this CPU and costs 1 us: ask for one with the record that
+ * crosses the threshold, `end` being where that ends, not with every record beyond it.
+ * Those that others have reserved meanwhile are in `end`, too: hence the band. What is
+ * crossed unseen all the same the reader's timer finds.
  */
-#ifndef WAKEUP_BAND
-#define WAKEUP_BAND 4096
-#endif
+#define WAKEUP_BAND 512
 
-static __always_inline __u64 wakeup_flag(void)
+static __always_inline __u64 wakeup_flag(__u64 end, __u32 size)
 {
-	__u64 over = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) - wakeup_bytes;
+	return end - wakeup_bytes < size + WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
-	return over < WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+/* `size`: what was reserved. */
+static __always_inline void event_submit_sized(void *ev, __u32 size)
+{
+	bpf_ringbuf_submit(ev, wakeup_flag(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), size));
 }
 
 static __always_inline void event_submit(void *ev)
 {
-	bpf_ringbuf_submit(ev, wakeup_flag());
+	event_submit_sized(ev, ((struct event_hdr *)ev)->size);
 }
 
-/* For records of variable size, built elsewhere: the head's `size` says how long. */
-static __always_inline void event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
+/*
+ * For records of variable size, built elsewhere: the head's `size` says how long. False:
+ * the ring is full.
+ */
+static __always_inline bool event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
 {
-	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag()) < 0)
-		__sync_fetch_and_add(&s->n_lost, 1);
+	__u64 end = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size;
+
+	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(end, size)) == 0)
+		return true;
+	__sync_fetch_and_add(&s->n_lost, 1);
+	return false;
 }
 
 #endif

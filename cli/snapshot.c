@@ -16,8 +16,6 @@
 #include "output.h"
 #include "text.h"
 
-enum { EXIT_DAEMON_GONE = 4 };
-
 /* No recorder holds more. */
 #define MAX_LAST_NS (7 * 86400 * 1000000000ull)
 

@@ -14,7 +14,7 @@
 #define MAX_FILE (64 * 1024)
 #define MAX_LINE 512
 
-enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD, KEY_BOOL };
+enum key_type { KEY_BYTES, KEY_NUMBER, KEY_WORD, KEY_BOOL, KEY_USERS };
 
 struct key {
 	const char *name;
@@ -34,6 +34,10 @@ static const struct key daemon_keys[] = {
 	  EVENT_MAX_STREAMS - 1 },
 	{ "max_clients", KEY_NUMBER, offsetof(struct config, max_clients), 1, 1024 },
 	{ "group", KEY_WORD, offsetof(struct config, group), 0, 63 },
+	{ "users", KEY_USERS, offsetof(struct config, users), 0, 0 },
+	{ "user_sessions", KEY_NUMBER, offsetof(struct config, user_sessions), 1,
+	  EVENT_MAX_STREAMS },
+	{ "user_queue", KEY_BYTES, offsetof(struct config, user_queue_bytes), 1 << 20, 1ull << 30 },
 	{ NULL, KEY_WORD, 0, 0, 0 },
 };
 
@@ -55,6 +59,9 @@ static const struct section {
 	{ "flight", flight_keys },
 };
 
+/* One of several; its keys are read by trigger_config.c. */
+static const struct section trigger_section = { "trigger NAME", NULL };
+
 void config_defaults(struct config *config)
 {
 	*config = (struct config){
@@ -63,6 +70,9 @@ void config_defaults(struct config *config)
 		.max_sessions = 16,
 		.max_clients = 32, /* while all sessions are in use, status is answered */
 		.group = "tracer",
+		.users = "none",
+		.user_sessions = 2,
+		.user_queue_bytes = 2 << 20,
 		.flight = {
 			.size_bytes = 64 << 20,
 			.freq_hz = 99,
@@ -106,6 +116,12 @@ static int set_key(const struct key *key, const char *value, struct config *conf
 		strcpy(field, value);
 		return 0;
 	}
+	if (key->type == KEY_USERS) {
+		if (strcmp(value, "own") != 0 && strcmp(value, "none") != 0)
+			return -EINVAL;
+		strcpy(field, value);
+		return 0;
+	}
 	if (key->type == KEY_BYTES)
 		r = text_bytes(value, key->max, &n);
 	else
@@ -122,6 +138,8 @@ static void explain(const struct key *key, const char *value, char *err, size_t 
 {
 	if (key->type == KEY_BOOL)
 		snprintf(err, err_size, "%s = '%s' is neither yes nor no", key->name, value);
+	else if (key->type == KEY_USERS)
+		snprintf(err, err_size, "%s = '%s' is neither own nor none", key->name, value);
 	else if (key->type == KEY_WORD)
 		snprintf(err, err_size, "%s = '%s' has more than %llu bytes", key->name, value,
 			 (unsigned long long)key->max);
@@ -130,10 +148,16 @@ static void explain(const struct key *key, const char *value, char *err, size_t 
 			 (unsigned long long)key->min, (unsigned long long)key->max);
 }
 
-static int begin_section(char *line, const struct section **section, char *err, size_t err_size)
+static int begin_section(char *line, const struct section **section, struct config *config,
+			 char *err, size_t err_size)
 {
 	size_t len = strlen(line);
 
+	if (strncmp(line, "[trigger ", 9) == 0 && line[len - 1] == ']') {
+		line[len - 1] = '\0';
+		*section = &trigger_section;
+		return trigger_config_begin(&config->triggers, trim(line + 9), err, err_size);
+	}
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		size_t n = strlen(sections[i].name);
 
@@ -143,7 +167,8 @@ static int begin_section(char *line, const struct section **section, char *err, 
 		*section = &sections[i];
 		return 0;
 	}
-	snprintf(err, err_size, "unknown section %s: there are [daemon] and [flight]", line);
+	snprintf(err, err_size,
+		 "unknown section %s: there are [daemon], [flight] and [trigger NAME]", line);
 	return -EINVAL;
 }
 
@@ -154,7 +179,7 @@ static int parse_line(char *line, const struct section **section, struct config 
 	const char *name;
 
 	if (line[0] == '[')
-		return begin_section(line, section, err, err_size);
+		return begin_section(line, section, config, err, err_size);
 	if (!value) {
 		snprintf(err, err_size, "'%s' is not of the form key = value", line);
 		return -EINVAL;
@@ -162,6 +187,8 @@ static int parse_line(char *line, const struct section **section, struct config 
 	*value++ = '\0';
 	name = trim(line);
 	value = trim(value);
+	if (*section == &trigger_section)
+		return trigger_config_key(&config->triggers, name, value, err, err_size);
 	for (const struct key *key = (*section)->keys; key->name; key++) {
 		if (strcmp(key->name, name) != 0)
 			continue;
@@ -174,16 +201,29 @@ static int parse_line(char *line, const struct section **section, struct config 
 	return -EINVAL;
 }
 
+/* What no line is wrong about by itself. */
+static int check_triggers(const struct config *config, char *err, size_t err_size)
+{
+	if (config->triggers.n > 0 && !config->flight.enabled) {
+		snprintf(err, err_size,
+			 "[trigger %s] needs the flight recorder: enabled = yes in [flight]",
+			 config->triggers.list[0].name);
+		return -EINVAL;
+	}
+	return trigger_config_check(&config->triggers, err, err_size);
+}
+
 int config_parse(const char *name, const char *text, size_t len, struct config *config, char *err,
 		 size_t err_size)
 {
 	const struct section *section = &sections[0]; /* of what stands before the first */
+	char why[MAX_LINE + 128];
 	unsigned n_line = 0;
 
 	while (len > 0) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
-		char line[MAX_LINE], *p, why[MAX_LINE + 128];
+		char line[MAX_LINE], *p;
 		int r = 0;
 
 		n_line++;
@@ -206,6 +246,10 @@ int config_parse(const char *name, const char *text, size_t len, struct config *
 		}
 		text += n + (end != NULL);
 		len -= n + (end != NULL);
+	}
+	if (check_triggers(config, why, sizeof(why)) < 0) {
+		snprintf(err, err_size, "%s: %s", name, why);
+		return -EINVAL;
 	}
 	return 0;
 }

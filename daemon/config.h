@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trigger/trigger_config.h"
+
 #define CONFIG_PATH "/etc/tracer/tracerd.conf"
 
 /* [flight] */
@@ -24,7 +26,11 @@ struct config {
 	uint64_t max_sessions;
 	uint64_t max_clients;
 	char group[64]; /* who may connect besides root */
+	char users[8];	/* whom all others may see: "own" processes, "none" */
+	uint64_t user_sessions; /* of each of them at one time */
+	uint64_t user_queue_bytes; /* user_queue: as client_queue, of theirs */
 	struct flight_config flight;
+	struct trigger_configs triggers;
 };
 
 void config_defaults(struct config *config);

@@ -14,7 +14,9 @@
 #include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "session_manager.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_status.h"
 #include "unwind/unwinder.h"
 
 #define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
@@ -60,6 +62,55 @@ static void list_sources(struct sources *sources, struct source_list *list)
 	}
 }
 
+/* ---- sources, for users who may see their own processes alone ---- */
+
+struct own_list {
+	const struct control_client *client;
+	bool on[MAX_COLLECTORS]; /* in a session of theirs */
+};
+
+static bool is_own_session(const struct control_client *client, const struct session_owner *owner)
+{
+	return control_client_sees_all(client) || owner->uid == control_client_uid(client);
+}
+
+/* The managed_session_fn. */
+static void note_sources(void *ctx, const struct managed_session *ms,
+			 const struct session_owner *owner)
+{
+	struct own_list *own = ctx;
+	const char *why;
+
+	for (unsigned i = 0; is_own_session(own->client, owner) && collectors[i]; i++)
+		own->on[i] |= session_source_on(managed_session(ms), i, &why);
+}
+
+/* What they get of them and whether it works; not how much goes on in the machine. */
+static void list_own_sources(struct session_manager *sessions, const struct control_client *client,
+			     struct source_list *list)
+{
+	struct own_list own = { .client = client };
+
+	session_manager_each(sessions, note_sources, &own);
+	list->n = 0;
+	for (unsigned i = 0; collectors[i]; i++) {
+		struct source_info *info = &list->infos[list->n];
+		SourceStatus *msg = &list->msgs[list->n];
+
+		if (!session_own_gives(i))
+			continue;
+		sources_info(session_manager_sources(sessions), i, info);
+		list->ptrs[list->n++] = msg;
+		source_status__init(msg);
+		msg->name = (char *)collectors[i]->name;
+		msg->summary = (char *)session_own_gives(i);
+		msg->state = own.on[i] ? "on" : info->err < 0 ? "off" : "idle";
+		msg->why = info->err < 0 ? info->why : "";
+		msg->has_by_default = 1;
+		msg->by_default = !collectors[i]->on_demand;
+	}
+}
+
 static void try_sources(struct sources *sources)
 {
 	char why[WHY_LEN];
@@ -84,8 +135,12 @@ int control_sources_reply(struct session_manager *sessions, struct control_clien
 
 	if (!list)
 		return control_client_error(client, id, -ENOMEM, "out of memory");
-	try_sources(session_manager_sources(sessions));
-	list_sources(session_manager_sources(sessions), list);
+	if (control_client_sees_all(client)) {
+		try_sources(session_manager_sources(sessions));
+		list_sources(session_manager_sources(sessions), list);
+	} else {
+		list_own_sources(sessions, client, list);
+	}
 	msg.n_sources = list->n;
 	msg.sources = list->ptrs;
 	while (msg.n_events < MAX_SHOWN_EVENTS && perf_event_name(msg.n_events)) {
@@ -104,6 +159,7 @@ int control_sources_reply(struct session_manager *sessions, struct control_clien
 /* ---- sessions ---- */
 
 struct session_list {
+	const struct control_client *client;
 	SessionStatus msgs[MAX_SHOWN_SESSIONS], *ptrs[MAX_SHOWN_SESSIONS];
 	char *source_names[MAX_SHOWN_SESSIONS][MAX_COLLECTORS];
 	size_t n;
@@ -140,7 +196,8 @@ static void list_session(void *ctx, const struct managed_session *ms,
 	struct session_list *list = ctx;
 	SessionStatus *msg = &list->msgs[list->n];
 
-	if (list->n == MAX_SHOWN_SESSIONS || owner->is_flight)
+	if (list->n == MAX_SHOWN_SESSIONS || owner->is_flight ||
+	    !is_own_session(list->client, owner))
 		return;
 	fill_session(msg, managed_session(ms), list->source_names[list->n]);
 	list->ptrs[list->n] = msg;
@@ -188,6 +245,16 @@ static FlightStatus *fill_flight(struct flight_message *m, const struct flight *
 
 /* ---- all of it ---- */
 
+/* For users who may see their own processes alone. */
+static void fill_own_status(Status *msg, const struct control_status_env *env)
+{
+	msg->version = TRACER_VERSION;
+	msg->notes = "you may record your own processes; who is in the group sees all";
+	msg->has_pid = msg->has_uptime_ns = 1;
+	msg->pid = (uint32_t)getpid();
+	msg->uptime_ns = boot_ns() - env->start_ns;
+}
+
 static void fill_status(Status *msg, const struct control_status_env *env)
 {
 	struct process_table_stats processes;
@@ -195,7 +262,8 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    symbolizer_second_worker_pid(env->symbolizer),
 			    unwinder_worker_pid(env->unwinder),
 			    symbolizer_jit_worker_pid(env->symbolizer),
-			    symbolizer_lines_worker_pid(env->symbolizer) };
+			    symbolizer_lines_worker_pid(env->symbolizer),
+			    symbolizer_probes_worker_pid(env->symbolizer) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
 	struct interpreter_stats interpreters;
@@ -262,14 +330,21 @@ int control_status_reply(const struct control_status_env *env, struct control_cl
 	int r = -ENOMEM;
 
 	if (sources && sessions) {
-		list_sources(session_manager_sources(env->sessions), sources);
+		sessions->client = client;
 		session_manager_each(env->sessions, list_session, sessions);
-		fill_status(&msg, env);
+		if (control_client_sees_all(client)) {
+			list_sources(session_manager_sources(env->sessions), sources);
+			fill_status(&msg, env);
+			msg.flight = fill_flight(&flight, env->flight);
+			trigger_status_fill(&msg, env->triggers, env->trigger_files);
+		} else {
+			list_own_sources(env->sessions, client, sources);
+			fill_own_status(&msg, env);
+		}
 		msg.n_sources = sources->n;
 		msg.sources = sources->ptrs;
 		msg.n_sessions = sessions->n;
 		msg.sessions = sessions->ptrs;
-		msg.flight = fill_flight(&flight, env->flight);
 		reply.has_id = 1;
 		reply.id = id;
 		reply.status = &msg;

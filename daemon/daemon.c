@@ -20,6 +20,7 @@
 #include "interp/interpreter.h"
 #include "log.h"
 #include "notify.h"
+#include "probe/probes.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
@@ -39,6 +40,7 @@ struct daemon {
 	struct process_table *processes;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	struct session_manager *sessions;
 	struct flight *flight;
 	struct control_requests *requests;
@@ -203,6 +205,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.marker_socket = d->marker_socket,
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
+		.user_sessions = (unsigned)options->config.user_sessions,
 	};
 	struct control_requests_env requests = {
 		.loop = d->loop,
@@ -217,6 +220,8 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.queue_bytes = options->config.client_queue_bytes,
 		.max_clients = (unsigned)options->config.max_clients,
 		.group = group_id(options->config.group),
+		.others = strcmp(options->config.users, "own") == 0,
+		.others_queue_bytes = options->config.user_queue_bytes,
 		.request = control_requests_handle,
 		.gone = control_requests_gone,
 	};
@@ -236,6 +241,10 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	sessions.interpreter = requests.interpreter = d->interpreter;
+	r = probes_new(&d->probes);
+	if (r < 0)
+		return r;
+	sessions.probes = requests.probes = d->probes;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
@@ -269,7 +278,8 @@ static int open_control(struct daemon *d, const struct daemon_options *options)
 	if (options->config.group[0] && group_id(options->config.group) == (gid_t)-1)
 		log_warn("there is no group '%s': only root may use this daemon",
 			 options->config.group);
-	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
+	r = control_socket_open(options->socket_path, group_id(options->config.group),
+				strcmp(options->config.users, "own") == 0, &d->socket);
 	if (r < 0)
 		return r;
 	fd = control_socket_take(d->socket);
@@ -331,6 +341,7 @@ void daemon_free(struct daemon *d)
 	control_requests_free(d->requests);
 	flight_free(d->flight);
 	session_manager_free(d->sessions);
+	probes_free(d->probes);
 	unwinder_free(d->unwinder);
 	process_table_free(d->processes);
 	symbolizer_free(d->symbolizer);

@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	struct daemon_options options;
 	struct symbolizer *sym;
 	struct daemon *d;
-	char err[512];
+	char err[1024];
 	int r;
 
 	parse_arguments(argc, argv, &args);

@@ -15,8 +15,8 @@
 #include "sources.h"
 #include "trace_config.h"
 #include "trace_tap.h"
-#include "trace_writer.h"
 
+struct probes;
 struct session;
 
 struct session_env {
@@ -25,8 +25,10 @@ struct session_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
-	trace_sink_fn *sink;
+	struct probes *probes;
+	trace_sink_fn *sink; /* NULL: nothing is written, `tap` is told */
 	void *sink_ctx;
+	trace_tap_fn *tap; /* NULL: nobody listens; with `sink_ctx` */
 	unsigned slot;
 	bool segments; /* its trace will be cut by session_cut() */
 };
@@ -67,7 +69,7 @@ void session_ledger(const struct session *s, unsigned source, struct session_led
 const uint64_t *session_stack_ends(const struct session *s, unsigned source);
 
 struct session_cost {
-	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began */
+	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began; 0: not to be told */
 	uint64_t unsampled_ns;		    /* struct bpf_cost */
 	uint64_t n_processes;		    /* known now, and gone lately */
 };

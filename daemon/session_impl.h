@@ -20,6 +20,7 @@ struct session_source {
 
 	struct ledger *ledger; /* which events are this session's, and which of them came */
 	uint64_t n_malformed, n_filtered;
+	uint64_t n_others; /* of other users: as if they were not */
 	uint64_t n_dropped_shown;
 
 	struct buf unfinished; /* records of what was going on at the stop */
@@ -29,6 +30,7 @@ struct session {
 	struct session_env env;
 	struct trace_config config;
 	bool filtered;
+	struct own_view *own; /* NULL: the session's owner may see everything */
 	unsigned n_cpus, n_sources;
 	struct session_source sources[MAX_COLLECTORS];
 	struct trace_writer *writer;

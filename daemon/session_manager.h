@@ -17,6 +17,7 @@ struct event_loop;
 struct session_manager;
 struct managed_session;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 struct session_manager_env {
@@ -25,9 +26,11 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes; /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
+	unsigned user_sessions; /* of one user who may see their own processes alone */
 };
 
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret);
@@ -37,8 +40,11 @@ struct sources *session_manager_sources(struct session_manager *m);
 /* Whose session it is, and where its trace goes. */
 struct session_owner {
 	uid_t uid;
-	pid_t pid; /* left out of samples and system calls; 0: not known */
-	trace_sink_fn *sink;
+	pid_t pid;	     /* left out of samples and system calls; 0: not known */
+	trace_sink_fn *sink; /* NULL: there is no trace, `tap` is told of what happens */
+	trace_tap_fn *tap;   /* or NULL */
+	/* All that has come so far was told: now and then, some ms apart. Optional. */
+	void (*told)(void *ctx, uint64_t now_ns);
 	/*
 	 * The session has ended, by itself or as asked: everything is in the
 	 * sink. `reason`: "" as asked, else why. The session is freed when this
@@ -55,7 +61,8 @@ struct session_owner {
 };
 
 /*
- * -EBUSY: all slots are taken. -ENODEV: nothing of what was asked for can run
+ * If `config->owner.only_own`, of the processes of that user alone; the number is given here.
+ * -EBUSY: all slots are taken, or all that such users may have. -ENODEV: nothing of what was asked for can run
  * here. `why` explains. `duration_ns` 0: until stopped.
  */
 int session_manager_start(struct session_manager *m, struct trace_config *config,
@@ -75,6 +82,7 @@ size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);
 uint32_t managed_session_id(const struct managed_session *ms);
+unsigned managed_session_slot(const struct managed_session *ms);
 
 typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
 				const struct session_owner *owner);

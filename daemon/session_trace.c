@@ -106,7 +106,8 @@ static void read_cost(const struct session *s, struct cost *ret)
 			    symbolizer_second_worker_pid(s->env.symbolizer),
 			    unwinder_worker_pid(s->env.unwinder),
 			    symbolizer_jit_worker_pid(s->env.symbolizer),
-			    symbolizer_lines_worker_pid(s->env.symbolizer) };
+			    symbolizer_lines_worker_pid(s->env.symbolizer),
+			    symbolizer_probes_worker_pid(s->env.symbolizer) };
 
 	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
 }
@@ -214,6 +215,13 @@ int session_write_cost(struct session *s)
 	if (seconds <= 0)
 		return 0;
 	trace_writer_source(s->writer, MAX_COLLECTORS - 1, cost.time_ns);
+	if (s->own) { /* the rest is of all sessions, and what goes on in the machine */
+		r = count_cost(s, "trace", "bytes/s", "growth of this trace", cost.time_ns,
+			       (double)(bytes - s->bytes_last) / seconds);
+		s->cost_last = cost;
+		s->bytes_last = bytes;
+		return r;
+	}
 	/* A restarted worker begins at 0 again: no negative cost for that. */
 	r = count_cost(s, "daemon CPU", "%", "CPU time of tracerd and its worker; 100 % is one CPU",
 		       cost.time_ns,
@@ -239,6 +247,29 @@ int session_write_cost(struct session *s)
 	return r;
 }
 
+struct own_count {
+	const struct trace_owner *owner;
+	uint64_t n;
+};
+
+/* The process_fn. */
+static int count_if_own(void *ctx, const struct process *p)
+{
+	struct own_count *count = ctx;
+
+	count->n += process_is_users(p, count->owner->uid, count->owner->gid);
+	return 0;
+}
+
+/* Of the machine as a whole nothing is said. */
+static void own_cost(const struct session *s, struct session_cost *ret)
+{
+	struct own_count count = { .owner = &s->config.owner };
+
+	(void)process_table_each(s->env.processes, count_if_own, &count);
+	*ret = (struct session_cost){ .n_processes = count.n };
+}
+
 void session_cost(const struct session *s, struct session_cost *ret)
 {
 	struct process_table_stats processes;
@@ -247,6 +278,10 @@ void session_cost(const struct session *s, struct session_cost *ret)
 
 	if (s->since) { /* another process reads it */
 		session_mark_cost(s->since, ret);
+		return;
+	}
+	if (s->own) {
+		own_cost(s, ret);
 		return;
 	}
 	read_cost(s, &cost);
@@ -301,9 +336,11 @@ static int write_ledger(struct session *s)
 		add_number(a, "lines", "", "missed", s->n_lines_missed);
 	}
 	session_cost(s, &cost);
-	add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
-	add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
-	add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
+	if (!s->own) {
+		add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
+		add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
+		add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
+	}
 	r = trace_meta_attributes(s->writer, a->list, a->n);
 	free(a);
 	return r;

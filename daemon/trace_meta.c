@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "cpus.h"
+#include "trace_tap.h"
 
 /* Ids of the format (builtin_clock.proto). */
 enum {
@@ -224,10 +225,17 @@ int trace_meta_loss(struct trace_writer *w, uint64_t track, uint64_t time_ns, co
 	TracePacket pkt = TRACE_PACKET__INIT;
 	TrackEvent te = TRACK_EVENT__INIT;
 	DebugAnnotation args[4], *ptrs[4];
+	const struct trace_tap_event loss = { .kind = TAP_LOSS,
+					      .time_ns = time_ns,
+					      .end_ns = time_ns,
+					      .name = source,
+					      .category = reason,
+					      .value = (double)n };
 	char name[64];
 
 	if (!track)
 		return -ENOMEM;
+	trace_tap_tell(w, &loss);
 	snprintf(name, sizeof(name), "%s events lost", source);
 	annotate(&args[0], &ptrs[0], "source");
 	args[0].string_value = (char *)source;

@@ -345,13 +345,33 @@ static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, uns
 	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
 }
 
+/* Without a sink. */
+static int only_tell(struct trace_writer *w, uint64_t track, unsigned n_events)
+{
+	if (!track)
+		return -ENOMEM;
+	w->stats[w->source].n_written += n_events;
+	return 0;
+}
+
+static int put_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		     const struct trace_inner *inner, size_t n_inner, unsigned n_events)
+{
+	int r;
+
+	if (!w->sink)
+		return only_tell(w, ev->track, n_events);
+	r = put_event(w, ev, TYPE_BEGIN, 0);
+	for (size_t i = 0; r == 0 && i < n_inner; i++)
+		r = put_inner_slice(w, ev->track, &inner[i]);
+	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+}
+
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
 		unsigned n_events)
 {
-	int r = put_event(w, ev, TYPE_BEGIN, 0);
+	int r = put_slice(w, ev, end_ns, NULL, 0, n_events);
 
-	if (r == 0)
-		r = put_end(w, ev->track, end_ns, n_events);
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_SLICE, ev, end_ns);
 	return put_or_skip(w, r, n_events);
@@ -370,12 +390,8 @@ static void tap_inner(struct trace_writer *w, uint64_t track, const struct trace
 int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
 		       const struct trace_inner *inner, size_t n_inner, unsigned n_events)
 {
-	int r = put_event(w, ev, TYPE_BEGIN, 0);
+	int r = put_slice(w, ev, end_ns, inner, n_inner, n_events);
 
-	for (size_t i = 0; r == 0 && i < n_inner; i++)
-		r = put_inner_slice(w, ev->track, &inner[i]);
-	if (r == 0)
-		r = put_end(w, ev->track, end_ns, n_events);
 	if (!w->tap || r < 0)
 		return put_or_skip(w, r, n_events);
 	trace_tap_event(w, TAP_SLICE, ev, end_ns);
@@ -386,25 +402,36 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 
 int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
 {
-	int r = put_event(w, ev, TYPE_INSTANT, n_events);
+	int r = w->sink ? put_event(w, ev, TYPE_INSTANT, n_events)
+			: only_tell(w, ev->track, n_events);
 
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
 	return put_or_skip(w, r, n_events);
 }
 
-int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
-			uint64_t bits, unsigned n_events)
+static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+		       uint64_t bits, unsigned n_events)
 {
-	int r = begin_body(w, track, TYPE_COUNTER, 0);
+	int r;
 
+	if (!w->sink)
+		return only_tell(w, track, n_events);
+	r = begin_body(w, track, TYPE_COUNTER, 0);
 	if (r < 0)
 		return put_or_skip(w, r, n_events);
 	if (is_double)
 		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
 	else
 		put_number(&w->event, FIELD_COUNTER, bits);
-	r = put_packet(w, time_ns, &w->event, false, n_events);
+	return put_packet(w, time_ns, &w->event, false, n_events);
+}
+
+int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+			uint64_t bits, unsigned n_events)
+{
+	int r = put_counter(w, track, time_ns, is_double, bits, n_events);
+
 	if (w->tap && r == 0)
 		trace_tap_counter(w, track, time_ns, is_double, bits);
 	return r;

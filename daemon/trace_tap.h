@@ -16,6 +16,7 @@ enum trace_tap_kind {
 	TAP_SLICE,
 	TAP_INSTANT,
 	TAP_COUNTER,
+	TAP_LOSS, /* events that are missing: `name` is their source, `category` says why */
 };
 
 /* Everything is valid during the call only. */
@@ -28,7 +29,7 @@ struct trace_tap_event {
 	const char *track;  /* name of the track that is no thread's; or NULL */
 	const struct trace_arg *args;
 	size_t n_args;
-	double value; /* of a counter */
+	double value; /* of a counter; of a loss how many */
 };
 
 typedef void trace_tap_fn(void *ctx, const struct trace_tap_event *ev);

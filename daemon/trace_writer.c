@@ -10,13 +10,13 @@
 #include "wire.h"
 
 /*
- * Input of one compressed block. From 64 KiB on zlib gains nothing more; a
- * reader that finds the file cut loses at most one block. Slices are much alike:
- * level 3 takes 1.6 times as long for them as 2 and finds nothing more; of stacks
- * it finds 2 %.
+ * Input of one compressed block, a stream of zlib's format. From 64 KiB on there is
+ * nothing more to gain; a reader that finds the file cut loses at most one block.
+ * libdeflate takes half the time of zlib at its level 2; its own next level takes 1.5
+ * times as long as the first and finds 4 % more.
  */
 #define BLOCK_BYTES   (128 * 1024)
-#define DEFLATE_LEVEL 2
+#define DEFLATE_LEVEL 1
 
 #define FLAG_CLEARED 1
 #define FLAG_NEEDS   2
@@ -30,6 +30,9 @@
 #define FIELD_COMPRESSED_PACKETS 50
 #define FIELD_DEFAULTS		 59
 #define FIELD_FIRST_PACKET	 87
+
+/* Of what is interned, without a sink. */
+#define MAX_PENDING (64 * 1024)
 
 /* The sequence id, the flags and two more, of at most 7 bytes each. */
 #define OWN_FIELDS_MAX 28
@@ -52,11 +55,11 @@ int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **
 	r = hash_new(&w->tracks);
 	if (r < 0)
 		goto fail;
-	if (deflateInit(&w->deflate, DEFLATE_LEVEL) != Z_OK) {
+	w->deflate = sink ? libdeflate_alloc_compressor(DEFLATE_LEVEL) : NULL;
+	if (sink && !w->deflate) {
 		r = -ENOMEM;
 		goto fail;
 	}
-	w->deflate_ready = true;
 	*ret = w;
 	return 0;
 
@@ -87,8 +90,7 @@ void trace_writer_free(struct trace_writer *w)
 	buf_done(&w->packet);
 	buf_done(&w->event);
 	buf_done(&w->arg);
-	if (w->deflate_ready)
-		deflateEnd(&w->deflate);
+	libdeflate_free_compressor(w->deflate);
 	free(w);
 }
 
@@ -201,7 +203,7 @@ static int compress_block(struct trace_writer *w, const struct trace_block *bloc
 {
 	/* Lengths are known only afterwards: room for the two heads in front. */
 	const size_t room = 2 * (5 + 10);
-	uLong bound = deflateBound(&w->deflate, block->packets.len);
+	size_t bound = libdeflate_zlib_compress_bound(w->deflate, block->packets.len);
 	struct buf head = { 0 };
 	uint8_t bytes[32];
 	size_t len;
@@ -211,14 +213,10 @@ static int compress_block(struct trace_writer *w, const struct trace_block *bloc
 	r = buf_reserve(&w->out, room + bound);
 	if (r < 0)
 		return r;
-	deflateReset(&w->deflate);
-	w->deflate.next_in = block->packets.data;
-	w->deflate.avail_in = (uInt)block->packets.len;
-	w->deflate.next_out = w->out.data + room;
-	w->deflate.avail_out = (uInt)bound;
-	if (deflate(&w->deflate, Z_FINISH) != Z_STREAM_END)
+	len = libdeflate_zlib_compress(w->deflate, block->packets.data, block->packets.len,
+				       w->out.data + room, bound);
+	if (len == 0)
 		return -EIO;
-	len = w->deflate.total_out;
 
 	head = (struct buf){ .data = bytes, .cap = sizeof(bytes) };
 	put_field_head(&head, FIELD_TRACE_PACKET, field_size(FIELD_COMPRESSED_PACKETS, len));
@@ -245,6 +243,17 @@ static void new_generation(struct trace_writer *w)
 	w->n_drops++;
 }
 
+static int hand_over(struct trace_writer *w, struct trace_block *block)
+{
+	int r = 0;
+
+	if (w->sink)
+		r = compress_block(w, block);
+	if (w->sink && r == 0)
+		r = w->sink(w->sink_ctx, w->out.data, w->out.len, block == &w->essential);
+	return r;
+}
+
 static int close_block(struct trace_writer *w, struct trace_block *block)
 {
 	bool essential = block == &w->essential;
@@ -252,10 +261,8 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 
 	if (block->packets.len == 0)
 		return 0;
-	r = compress_block(w, block);
 	w->oldest_ns = block->oldest_ns;
-	if (r == 0)
-		r = w->sink(w->sink_ctx, w->out.data, w->out.len, essential);
+	r = hand_over(w, block);
 	if (r < 0 && (essential || r != -EAGAIN))
 		return r;
 
@@ -277,11 +284,24 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 	return 0;
 }
 
+/* What waits for a packet waits for ever where slices are only told. */
+static void forget_pending(struct trace_writer *w)
+{
+	for (unsigned i = 0; i < SEQ_MAX; i++) {
+		if (w->sequences[i].pending.len > MAX_PENDING) {
+			new_generation(w);
+			return;
+		}
+	}
+}
+
 /* Essential first: its descriptors and names must precede their users in the file. */
 int trace_writer_flush(struct trace_writer *w)
 {
 	int r = close_block(w, &w->essential);
 
+	if (!w->sink)
+		forget_pending(w);
 	return r < 0 ? r : close_block(w, &w->bulk);
 }
 

@@ -59,6 +59,7 @@ enum trace_sequence {
  */
 typedef int trace_sink_fn(void *ctx, const void *data, size_t len, bool essential);
 
+/* Without a sink nothing is written: whoever listens (trace_tap.h) is told, and that is all. */
 int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret);
 void trace_writer_free(struct trace_writer *w);
 

@@ -8,7 +8,7 @@
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
 
-#include <zlib.h>
+#include <libdeflate.h>
 
 #include "buf.h"
 #include "collector.h"
@@ -87,8 +87,7 @@ struct trace_writer {
 
 	struct buf out;		       /* one compressed block */
 	struct buf packet, event, arg; /* in the making */
-	z_stream deflate;
-	bool deflate_ready;
+	struct libdeflate_compressor *deflate;
 };
 
 /* trace_writer_put() that leaves the block open, for packets that must share one. */

@@ -3,6 +3,7 @@
 #
 # The main job: a machine with everything a machine does is recorded, and the
 # trace is complete, true to its own account, and about what really happened.
+# alone
 . "$(dirname "$0")/lib.sh"
 
 # Nothing is lost, or the loss is said (status 3): on a crowded machine both are right.

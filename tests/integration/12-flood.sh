@@ -4,6 +4,7 @@
 # More events than anybody can take: each one is delivered or counted as lost, to
 # the last, while the daemon answers and another client's trace is whole.
 # timeout: 240
+# alone
 . "$(dirname "$0")/lib.sh"
 
 need python3

@@ -4,6 +4,7 @@
 # Stacks are whole and true: of programs built in every usual way, in every usual
 # situation, each sample has exactly the frames that its thread says it must have.
 # timeout: 240
+# alone
 #
 #	FREQ=999 BURN_MS=150	samples per second; CPU time that each program burns
 #	MIN_SAMPLES=20		below that a program shows nothing

@@ -5,6 +5,7 @@
 # confused, storms of them, a crowd, and programs that are gone before anybody
 # looks.
 # timeout: 300
+# alone
 . "$(dirname "$0")/lib.sh"
 
 need python3

@@ -4,6 +4,7 @@
 # Markers of programs in a trace, by <tracer/marker.h> in C and C++ and by datagrams, against
 # what the programs did: names, payloads, nesting, times, and that none is lost in silence.
 # timeout: 300
+# alone
 
 . "$(dirname "$0")/lib.sh"
 

@@ -5,6 +5,7 @@
 # tracectl with its private daemon 50 times. Nothing of ours is left, the file
 # loads, and what was traced comes to the right result.
 # timeout: 300
+# alone
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/leaks.sh"
 

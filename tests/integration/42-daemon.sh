@@ -4,6 +4,7 @@
 # tracerd's own life: start, stop, signals, what it says about a bad start, and
 # a machine that refuses what it asks for.
 # timeout: 300
+# alone
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/leaks.sh"
 

@@ -3,6 +3,7 @@
 #
 # What is recorded is what was asked for: events, rates, sources, and whose samples.
 # timeout: 300
+# alone
 . "$(dirname "$0")/lib.sh"
 
 DUMP=$O/tests/tools/tracedump

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A daemon that nobody uses costs nothing: no CPU time, no program in the kernel.
+# alone
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/leaks.sh"
 

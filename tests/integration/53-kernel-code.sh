@@ -3,6 +3,7 @@
 #
 # Kernel code that comes and goes has the name that it had when it ran: BPF
 # programs at one and the same place, one after the other.
+# alone
 . "$(dirname "$0")/lib.sh"
 
 prog=$O/tests/integration/prog/bpf_names

@@ -5,6 +5,7 @@
 # the daemon can write to while it records and afterwards. Only the ring, which the kernel
 # writes, holds what was copied until it is written over.
 # timeout: 300
+# alone
 . "$(dirname "$0")/netlab.sh"
 
 need curl

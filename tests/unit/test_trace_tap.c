@@ -7,7 +7,7 @@
 
 #include "clock.h"
 #include "trace_gpu.h"
-#include "trace_tap.h"
+#include "trace_writer_impl.h"
 #include "written_trace.h"
 
 static struct written w;
@@ -50,14 +50,14 @@ static void tap(void)
 	ck_assert_int_eq(trace_writer_tap(w.writer, listen, &w), 0);
 }
 
-static uint64_t lane_of(uint64_t parent)
+static uint64_t lane_of(struct trace_writer *to, uint64_t parent)
 {
 	const struct trace_track track = { .name = "lane", .parent = parent };
 
-	return trace_track(w.writer, &track);
+	return trace_track(to, &track);
 }
 
-static void write_all(uint64_t thread)
+static void write_all(struct trace_writer *to, uint64_t thread)
 {
 	const struct trace_arg arg = { .name = "who", .type = ARG_STRING, .s = "me" };
 	const struct trace_inner inner = { "part", "p", now + 1, now + 2 };
@@ -66,17 +66,16 @@ static void write_all(uint64_t thread)
 	};
 	const struct trace_track counter = { .name = "heap", .parent = thread, .is_counter = true };
 
-	ck_assert_int_eq(trace_slice_around(w.writer, &ev, now + 5, &inner, 1, 1), 0);
+	ck_assert_int_eq(trace_slice_around(to, &ev, now + 5, &inner, 1, 1), 0);
 	ev.n_args = 0;
 	ev.category = "c";
-	ck_assert_int_eq(trace_slice(w.writer, &ev, now + 7, 1), 0);
-	ev.track = lane_of(thread);
-	ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
-	ev.track = lane_of(0);
-	ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
-	ck_assert_int_eq(trace_counter(w.writer, trace_track(w.writer, &counter), now, -3), 0);
-	ck_assert_int_eq(trace_counter_double(w.writer, trace_track(w.writer, &counter), now, 0.5),
-			 0);
+	ck_assert_int_eq(trace_slice(to, &ev, now + 7, 1), 0);
+	ev.track = lane_of(to, thread);
+	ck_assert_int_eq(trace_instant(to, &ev, 1), 0);
+	ev.track = lane_of(to, 0);
+	ck_assert_int_eq(trace_instant(to, &ev, 1), 0);
+	ck_assert_int_eq(trace_counter(to, trace_track(to, &counter), now, -3), 0);
+	ck_assert_int_eq(trace_counter_double(to, trace_track(to, &counter), now, 0.5), 0);
 }
 
 static const char *const expected = "slice whole/- 7/8 on - 0+5 who=me of 3\n"
@@ -90,7 +89,7 @@ static const char *const expected = "slice whole/- 7/8 on - 0+5 who=me of 3\n"
 START_TEST(each_event_is_told_with_whose_it_is)
 {
 	tap();
-	write_all(trace_thread_track(w.writer, 7, 8, 0));
+	write_all(w.writer, trace_thread_track(w.writer, 7, 8, 0));
 	ck_assert_str_eq(told, expected);
 }
 END_TEST
@@ -99,10 +98,10 @@ START_TEST(who_comes_late_knows_the_tracks_that_there_are)
 {
 	uint64_t thread = trace_thread_track(w.writer, 7, 8, 0);
 
-	write_all(thread);
+	write_all(w.writer, thread);
 	ck_assert_str_eq(told, "");
 	tap();
-	write_all(thread);
+	write_all(w.writer, thread);
 	ck_assert_str_eq(told, expected);
 }
 END_TEST
@@ -112,11 +111,11 @@ START_TEST(who_has_gone_is_told_nothing)
 	tap();
 	ck_assert_int_eq(trace_writer_tap(w.writer, NULL, NULL), 0);
 	ck_assert(!trace_is_tapped(w.writer));
-	write_all(trace_thread_track(w.writer, 7, 8, 0));
+	write_all(w.writer, trace_thread_track(w.writer, 7, 8, 0));
 	ck_assert_str_eq(told, "");
 	tap();
 	ck_assert(trace_is_tapped(w.writer));
-	write_all(trace_thread_track(w.writer, 7, 8, 0));
+	write_all(w.writer, trace_thread_track(w.writer, 7, 8, 0));
 	ck_assert_str_eq(told, expected);
 }
 END_TEST
@@ -161,6 +160,38 @@ START_TEST(what_other_packets_draw_is_told_too)
 }
 END_TEST
 
+/* Watching leaves no trace: nothing is packed, nothing is kept, events are in the account. */
+START_TEST(without_a_sink_all_is_told_and_nothing_is_kept)
+{
+	struct trace_writer_stats stats;
+	struct trace_writer *deaf;
+	uint64_t track;
+
+	ck_assert_int_eq(trace_writer_new(NULL, NULL, &deaf), 0);
+	ck_assert_int_eq(trace_writer_tap(deaf, listen, &w), 0);
+	trace_writer_source(deaf, WRITTEN_SOURCE, now);
+	track = trace_thread_track(deaf, 7, 8, 0);
+	write_all(deaf, track);
+	ck_assert_str_eq(told, expected);
+	trace_writer_stats(deaf, WRITTEN_SOURCE, &stats);
+	ck_assert_uint_eq(stats.n_written, 4);
+	for (int i = 0; i < 100000; i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "stack %d", i);
+		ck_assert_uint_ne(trace_intern_string(deaf, SEQ_EVENTS, INTERN_EVENT_NAME, text,
+						      strlen(text)),
+				  0);
+		if (i % 1000 == 0)
+			ck_assert_int_eq(trace_writer_flush(deaf), 0);
+	}
+	ck_assert_uint_lt(deaf->sequences[SEQ_EVENTS].next_iid[INTERN_EVENT_NAME], 10000);
+	ck_assert_uint_eq(deaf->bulk.packets.len, 0);
+	ck_assert_uint_eq(trace_writer_bytes(deaf), 0);
+	trace_writer_free(deaf);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("trace_tap");
@@ -173,6 +204,7 @@ int main(void)
 	tcase_add_test(tc, who_comes_late_knows_the_tracks_that_there_are);
 	tcase_add_test(tc, who_has_gone_is_told_nothing);
 	tcase_add_test(tc, a_tid_that_is_given_away_has_two_owners);
+	tcase_add_test(tc, without_a_sink_all_is_told_and_nothing_is_kept);
 	tcase_add_test(tc, what_other_packets_draw_is_told_too);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
