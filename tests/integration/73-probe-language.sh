@@ -11,13 +11,14 @@
 need python3
 need objcopy binutils
 prog=$O/tests/integration/prog/probed
+start_tracerd
 
 # Of one recording; its instants and slices end in $T/seen: "NAME ARG=VALUE..."
 record() { # PROBE [COMMAND...]
 	local probe=$1
 	shift
 	[ $# -gt 0 ] || set -- "$prog"
-	"$O/tracectl" record -q -f -s proc,probes --probe "$probe" -o "$T/one.trace" -- "$@" >"$T/out" 2>"$T/err" || {
+	tracectl record -q -f -s proc,probes --probe "$probe" -o "$T/one.trace" -- "$@" >"$T/out" 2>"$T/err" || {
 		cat "$T/err"
 		return 1
 	}
@@ -36,7 +37,7 @@ says() { # PROBE LINE...: these are all
 }
 
 refused() { # PROBE TEXT: and the message says this
-	if "$O/tracectl" record -q -f -s probes --probe "$1" -o "$T/none.trace" -- "$prog" >"$T/out" 2>"$T/err"; then
+	if tracectl record -q -f -s probes --probe "$1" -o "$T/none.trace" -- "$prog" >"$T/out" 2>"$T/err"; then
 		echo "it was taken"
 		return 1
 	fi
@@ -72,6 +73,7 @@ check "a condition on what a pointer leads to" \
 id=$(readelf -n "$prog" | sed -n 's/.*Build ID: //p')
 cp "$prog" "$T/stripped"
 strip "$T/stripped"
+cp "$T/stripped" "$T/later"
 without() {
 	refused "p at uprobe:$T/stripped:plain" "no function \"plain\"" &&
 		refused "p at usdt:$T/stripped:probed:plain arg v=((struct node *)arg0)->value" "no debug information (DWARF)"
@@ -81,7 +83,7 @@ debug=/usr/lib/debug/.build-id/${id:0:2}
 mkdir -p "$debug"
 objcopy --only-keep-debug "$prog" "$debug/${id:2}.debug"
 with() {
-	record "p at uprobe:$T/stripped:plain arg v=node->next->value" "$T/stripped" &&
+	record "p at uprobe:$T/later:plain arg v=node->next->value" "$T/later" &&
 		echo "p v=22" | diff -u - "$T/seen"
 }
 check "its debug file has both" with
@@ -102,8 +104,11 @@ check "fields of tracepoints" tracepoint
 check "a function that is not there" refused "p at uprobe:$prog:plian" "near it: plain"
 check "a member that is not there" refused "p at uprobe:$prog:plain arg v=node->valu" "near it: value"
 check "a name that is not there" refused "p at uprobe:$prog:plain arg v=hwo" "near it: how"
-check "a type that is not there" refused "p at uprobe:$prog:plain arg v=((struct nod *)arg0)->value" "no type \"nod\""
+check "a type that is not there" refused "p at uprobe:$prog:plain arg v=((struct nod *)arg0)->value" "no type \"nod\"; near it: node"
 check "a USDT probe that is not there" refused "p at usdt:$prog:probed:plan" "near it: probed:plain"
+check "a member of the kernel's that is not there" refused "p at tracepoint:sched:sched_switch arg a=((struct task_struct *)1)->com" "near it: comm"
+check "a type of the kernel's that is not there" refused "p at tracepoint:sched:sched_switch arg a=((struct task_strukt *)1)->comm" "near it: task_struct"
+check "a function of the kernel's that is not there" refused "p at fentry:vfs_raed" "near it: vfs_read"
 check "a tracepoint that is not there" refused "p at tracepoint:sched:sched_swich" "near it: sched:sched_switch"
 check "a field that is not there" refused "p at tracepoint:sched:sched_switch arg a=prev_pidd" "near it: prev_pid"
 check "an argument that is not there" refused "p at uprobe:$prog:plain arg a=arg8" "has no arg8, but 8 arguments"
