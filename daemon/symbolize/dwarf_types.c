@@ -404,13 +404,12 @@ int dwarf_types_find(struct dwarf_types *d, const struct files_probe *probe,
 	w->file = d;
 	w->probe = probe;
 	r = dwarf_find_function(w);
+	/* Without it there are the file's types all the same. */
 	if (r == 0 || r == -ENOENT) {
 		dwarf_find_names(w);
 		w->types->flags |= PROBE_TYPES_HAS_TYPES;
-	}
-	/* Of a USDT probe or a file's other part types are of use without the function. */
-	if (r == -ENOENT && ((probe->flags & FILES_PROBE_USDT) || probe_types_n_names(w->types)))
 		r = 0;
+	}
 	if (w->error)
 		r = w->error;
 	if (r == 0)
