@@ -112,9 +112,9 @@ check "slices that last" long_ones
 # ---- probes ----
 
 probed() {
-	tracectl watch -q --probe 'host at uprobe:libc.so.6:gethostid arg n=arg0:s32 if arg0 > 7' -- \
-		python3 -c 'import ctypes; [ctypes.CDLL(None).gethostid(i) for i in range(11)]' >"$T/probed" &&
-		has 1 "$T/probed" name=host args.n=10 && has 3 "$T/probed"
+	tracectl watch -q --probe 'first at uprobe:libc.so.6:ffs arg n=arg0:s32 if arg0 > 7' -- \
+		python3 -c 'import ctypes; [ctypes.CDLL(None).ffs(i) for i in range(11)]' >"$T/probed" &&
+		has 1 "$T/probed" name=first args.n=10 && has 3 "$T/probed"
 }
 check "hits of a probe of one's own, and nothing else" probed
 
