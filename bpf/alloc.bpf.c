@@ -5,7 +5,6 @@
  * Feeds daemon/collect/alloc.c, which puts a probe on the functions of the C
  * library, in the processes that are meant and in no other.
  */
-#define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "alloc_events.h"
 #include "user_stack.bpf.h"
 

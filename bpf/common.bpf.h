@@ -98,25 +98,27 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 }
 
 /*
- * A wakeup is an interrupt to this CPU and costs 1 us: ask for one while the
- * threshold is crossed, not with every record beyond it. The band is wider
- * than the largest record. Reserves on other CPUs may jump over it all the
- * same; then the reader's timer finds the data.
+ * A wakeup is an interrupt to this CPU and costs 1 us: ask for one with the record that
+ * crosses the threshold, `end` being where that ends, not with every record beyond it.
+ * Those that others have reserved meanwhile are in `end`, too: hence the band. What is
+ * crossed unseen all the same the reader's timer finds.
  */
-#ifndef WAKEUP_BAND
-#define WAKEUP_BAND 4096
-#endif
+#define WAKEUP_BAND 512
 
-static __always_inline __u64 wakeup_flag(void)
+static __always_inline __u64 wakeup_flag(__u64 end, __u32 size)
 {
-	__u64 over = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) - wakeup_bytes;
+	return end - wakeup_bytes < size + WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
-	return over < WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+/* `size`: what was reserved. */
+static __always_inline void event_submit_sized(void *ev, __u32 size)
+{
+	bpf_ringbuf_submit(ev, wakeup_flag(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), size));
 }
 
 static __always_inline void event_submit(void *ev)
 {
-	bpf_ringbuf_submit(ev, wakeup_flag());
+	event_submit_sized(ev, ((struct event_hdr *)ev)->size);
 }
 
 /*
@@ -125,7 +127,9 @@ static __always_inline void event_submit(void *ev)
  */
 static __always_inline bool event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
 {
-	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag()) == 0)
+	__u64 end = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size;
+
+	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(end, size)) == 0)
 		return true;
 	__sync_fetch_and_add(&s->n_lost, 1);
 	return false;

@@ -7,7 +7,6 @@
  * attach cookie says whose and which (CPU_COOKIE), so a sample is tagged with
  * its session here and nowhere else.
  */
-#define WAKEUP_BAND 65536 /* a sample with a copied stack is that long */
 #include "common.bpf.h"
 #include "cpu_events.h"
 #include "interp.bpf.h"
@@ -114,7 +113,7 @@ static __always_inline bool output_large(struct cpu_sample_event *ev)
 	ev->hdr.size = CPU_SAMPLE_COPY_HEAD + ev->copy.len;
 	bpf_probe_read_kernel(head, CPU_SAMPLE_COPY_HEAD, ev);
 	count_put(&ev->hdr);
-	event_submit(large);
+	event_submit_sized(large, CPU_SAMPLE_LARGE);
 	return true;
 }
 

@@ -11,7 +11,6 @@
  * returns from an outer one. (So would a thread that goes on with another stack, a
  * coroutine's, within a call: none does that in a callback of these libraries.)
  */
-#define WAKEUP_BAND 65536 /* a record with a copied stack is that long */
 #define UNWIND_FROM_CALLER
 #include "gpu_api_events.h"
 #include "user_stack.bpf.h"

@@ -26,9 +26,11 @@ typedef __u64 size_t;
 static __always_inline int moved_by_tcp(void *ctx, struct sock *sk, __u32 len, __u32 flags,
 					bool sent)
 {
-	if (wants_stack(sk, len, sent))
+	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
+
+	if (st && wants_stack(sk, st, len, sent))
 		record_stack(ctx);
-	return move_tcp(sk, len, flags, sent);
+	return move_tcp(sk, st, len, flags, sent);
 }
 
 static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flags, bool sent)

@@ -26,8 +26,10 @@ struct net_cursor {
 	__u32 pos, total; /* of the bytes that were moved */
 };
 
-/* For copies: masks and checks for the verifier may reach this far behind the last one. */
-#define NET_SLACK 64
+#define NET_MAX_RUN_BYTES (NET_MAX_RUNS * sizeof(struct net_run))
+
+/* Behind the last byte: the verifier adds up bounds that are never reached together. */
+#define NET_SLACK (NET_MAX_PAYLOAD + 64)
 
 /*
  * Where a call's bytes are put together. What loops change is here and not on the stack:
@@ -45,9 +47,12 @@ struct net_room {
 	__u32 fresh;		/* the bytes at the cursor are there already, up to `have` */
 	__u32 is_tls;
 	struct net_run runs[NET_MAX_RUNS];
+	/* A record is made where its bytes are: see room_record(). */
+	__u8 before[NET_IO_HEAD + NET_MAX_RUN_BYTES] __attribute__((aligned(8)));
 	__u8 bytes[NET_MAX_PAYLOAD + NET_SLACK];
-	struct net_io_event ev;
 };
+
+_Static_assert(NET_IO_HEAD == NET_PLAIN_HEAD, "both kinds of records have a room");
 
 /* A program may be preempted, and another one come in between. */
 struct {
@@ -301,6 +306,28 @@ static __always_inline bool run_add(struct net_room *room, __u32 at, __u32 len)
 	room->runs[i].len = len;
 	room->n_runs = i + 1;
 	return true;
+}
+
+/*
+ * A record whose bytes are the room's: right before them its runs, and before these its
+ * head, which the caller fills. NULL: cannot be.
+ */
+static __always_inline void *room_record(struct net_room *room, __u32 *ret_size)
+{
+	__u32 at = room->n_runs * sizeof(struct net_run), n = room->n_bytes;
+	__u32 begin = NET_MAX_RUN_BYTES - at;
+	__u8 *record;
+
+	asm volatile("" : "+r"(at), "+r"(n), "+r"(begin)); /* for the verifier: see the bounds */
+	if (at > NET_MAX_RUN_BYTES || begin > NET_MAX_RUN_BYTES || n > NET_MAX_PAYLOAD)
+		return 0;
+	record = room->before + begin;
+	if (at == sizeof(struct net_run))
+		*(struct net_run *)(record + NET_IO_HEAD) = room->runs[0];
+	else if (at)
+		bpf_probe_read_kernel(record + NET_IO_HEAD, at, room->runs);
+	*ret_size = NET_IO_HEAD + at + n;
+	return record;
 }
 
 #endif

@@ -227,12 +227,10 @@ static __always_inline bool is_end(struct net_way *way, struct sock *sk, bool se
 	return true;
 }
 
-/* The socket's state, new or old; NULL: it is left out. */
+/* The socket's state, new or old (NULL: there is none yet); NULL: it is left out. */
 static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_sock *tp,
-						  const struct net_owner *who)
+						  struct net_state *st, const struct net_owner *who)
 {
-	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
-
 	if ((!st || st->owner.tgid != who->tgid) && is_own(who->tgid))
 		return 0;
 	if (!st)
@@ -246,14 +244,14 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 }
 
 /* Before it is told: does the conversation turn here, and may the thread have a stack? */
-static __noinline bool wants_stack(struct sock *sk, __u32 len, __u32 sent)
+static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, __u32 len,
+				   __u32 sent)
 {
-	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_stacks *s;
 	struct tcp_sock *tp;
 
-	if (!st || !len || st->last_way == 1 + sent)
+	if (!len || st->last_way == 1 + sent)
 		return false;
 	s = may_take_stack(task);
 	if (!s || is_own(task->tgid))
@@ -269,12 +267,12 @@ static __noinline bool wants_stack(struct sock *sk, __u32 len, __u32 sent)
 	return true;
 }
 
-static __noinline int move_tcp(struct sock *sk, __u32 len, __u32 msg_flags, __u32 sent)
+static __noinline int move_tcp(struct sock *sk, struct net_state *st, __u32 len, __u32 msg_flags,
+			       __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
-	struct net_state *st;
 	struct net_way *way;
 	bool turned;
 
@@ -282,7 +280,7 @@ static __noinline int move_tcp(struct sock *sk, __u32 len, __u32 msg_flags, __u3
 		return 0;
 	m.now = bpf_ktime_get_boot_ns();
 	put_who(&m.who, task);
-	st = state_of(sk, tp, &m.who);
+	st = state_of(sk, tp, st, &m.who);
 	if (!st)
 		return 0;
 	way = &st->ways[sent ? 1 : 0];

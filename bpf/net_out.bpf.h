@@ -180,29 +180,20 @@ static __always_inline void record_bare_move(const struct net_move *m)
 /* With the room's runs. */
 static __always_inline void record_move(struct net_room *room, const struct net_move *m)
 {
-	struct net_io_event *ev = &room->ev;
-	__u32 at = room->n_runs * sizeof(struct net_run), n = room->n_bytes;
 	struct event_stream *s;
+	struct net_io_event *ev;
 	__u64 seq = 0;
+	__u32 size;
 
-	s = stream_next(0, &seq);
+	ev = room_record(room, &size);
+	s = ev ? stream_next(0, &seq) : 0;
 	if (!s)
 		return;
-	asm volatile("" : "+r"(at), "+r"(n)); /* the verifier shall see the bounds that follow */
-	if (at > NET_MAX_RUNS * sizeof(struct net_run) || n > NET_MAX_PAYLOAD)
-		return; /* cannot be */
-	event_fill_at(&ev->hdr, m->now, NET_IO, 0, NET_IO_HEAD + at + n, seq);
+	event_fill_at(&ev->hdr, m->now, NET_IO, 0, size, seq);
 	put_move(ev, m);
 	ev->n_runs = room->n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;
-	if (n > 0) {
-		bpf_probe_read_kernel(ev->data, at, room->runs);
-		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
-	}
-	n += at + NET_IO_HEAD;
-	asm volatile("" : "+r"(n));
-	if (n <= sizeof(*ev))
-		event_output(&ev->hdr, s, n);
+	event_output(&ev->hdr, s, size);
 }
 
 #endif

@@ -150,6 +150,8 @@ struct net_count {
 	__u64 first_ns, told_ns, told_messages;
 	__u32 n_told;
 	__u32 listing;
+	__u32 speaks_resolve; /* of a UNIX socket: 1 + whether it does; 0: not looked at yet */
+	__u32 pad;
 };
 
 struct {
@@ -166,7 +168,7 @@ static __always_inline void put_owner(struct net_owner *ret, struct task_struct 
 {
 	ret->tgid = task->tgid;
 	ret->tid = task->pid;
-	ret->cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	ret->cgroup_id = task_cgroup_id(task);
 	remember_user(&ret->ids, task);
 }
 
@@ -220,7 +222,7 @@ static __always_inline void put_sock(struct net_sock *s, struct sock *sk)
 	struct sock___net *n = (void *)sk;
 
 	s->cookie = bpf_get_socket_cookie(sk);
-	s->netns = n->__sk_common.skc_net.net->ns.inum;
+	s->netns = BPF_CORE_READ(n, __sk_common.skc_net.net, ns.inum);
 	s->protocol = n->sk_protocol;
 }
 
@@ -331,8 +333,8 @@ static __always_inline __u64 stream_at(const struct net_way *way, __u32 seq)
 }
 
 /* Where a direction has come to, in bytes of the program's. */
-static __always_inline __u64 stream_end(struct net_state *st, struct sock *sk, struct tcp_sock *tp,
-					bool sent)
+static __always_inline __u64 stream_end(const struct net_state *st, struct sock *sk,
+					struct tcp_sock *tp, bool sent)
 {
 	__u32 seq;
 

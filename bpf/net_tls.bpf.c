@@ -144,31 +144,20 @@ static __always_inline void tell_bare(const struct plain_move *m, __u8 flags)
 /* With the room's runs. */
 static __always_inline void tell_runs(struct net_room *room, const struct plain_move *m)
 {
-	struct net_plain_event *ev = (struct net_plain_event *)&room->ev;
-	__u32 n_runs = room->n_runs, n = room->n_bytes, at;
+	struct net_plain_event *ev;
+	struct event_stream *counts;
 	__u64 seq = 0;
-	struct event_stream *counts = stream_next(0, &seq);
+	__u32 size;
 
+	ev = room_record(room, &size);
+	counts = ev ? stream_next(0, &seq) : 0;
 	if (!counts)
 		return;
-	if (n_runs > NET_MAX_RUNS || n > NET_MAX_PAYLOAD)
-		n_runs = n = 0; /* cannot be: for the verifier */
-	at = n_runs * sizeof(struct net_run);
-	event_fill_at(&ev->hdr, m->time_ns, NET_PLAIN, 0, NET_PLAIN_HEAD + at + n, seq);
+	event_fill_at(&ev->hdr, m->time_ns, NET_PLAIN, 0, size, seq);
 	fill(ev, m);
-	ev->n_runs = n_runs;
+	ev->n_runs = room->n_runs;
 	ev->flags |= room->cut ? NET_CUT : 0;
-	asm volatile("" : "+r"(at), "+r"(n)); /* the verifier shall see the bounds that follow */
-	if (at > NET_MAX_RUNS * sizeof(struct net_run) || n > NET_MAX_PAYLOAD)
-		return; /* cannot be */
-	if (at)
-		bpf_probe_read_kernel(ev->data, at, room->runs);
-	asm volatile("" : "+r"(at), "+r"(n));
-	if (at <= NET_MAX_RUNS * sizeof(struct net_run) && n > 0 && n <= NET_MAX_PAYLOAD)
-		bpf_probe_read_kernel(ev->data + at, n, room->bytes);
-	n += at + NET_PLAIN_HEAD;
-	if (n <= sizeof(*ev))
-		event_output(&ev->hdr, counts, n);
+	event_output(&ev->hdr, counts, size);
 }
 
 static __always_inline void tell(struct plain_move *m, __u64 buf)

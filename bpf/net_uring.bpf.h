@@ -193,7 +193,9 @@ static __always_inline void put_who(struct net_owner *ret, struct task_struct *t
 	struct net_uring *u;
 	__u32 tid;
 
-	put_owner(ret, task);
+	ret->tgid = task->tgid;
+	ret->tid = task->pid;
+	ret->cgroup_id = bpf_get_current_cgroup_id();
 	if (!(task->flags & PF_IO_WORKER))
 		return;
 	u = bpf_task_storage_get(&net_urings, task, 0, 0);

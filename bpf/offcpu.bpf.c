@@ -9,7 +9,6 @@
  * is still there when the thread is woken: the kernel's stack, the registers
  * with the system call and its arguments, the file.
  */
-#define WAKEUP_BAND 65536 /* a wait with a copied stack is that long */
 #include "common.bpf.h"
 #include "interp.bpf.h"
 #include "irq_depth.bpf.h"

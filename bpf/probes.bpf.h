@@ -124,6 +124,14 @@ static __always_inline __u64 calculate(__u32 op, __u64 a, __u64 b, bool is_signe
 	}
 }
 
+/* Pages that are private and writable; 0: a thread of the kernel. */
+static __always_inline __u64 data_pages(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, mm, data_vm);
+}
+
 static __always_inline __u64 of_task(struct probes_run *run, __s64 what)
 {
 	__u64 ids = bpf_get_current_pid_tgid();
@@ -137,6 +145,8 @@ static __always_inline __u64 of_task(struct probes_run *run, __s64 what)
 		return bpf_get_smp_processor_id();
 	case 3:
 		return run->ev.hdr.time_ns;
+	case 5:
+		return data_pages();
 	default:
 		return (__u32)bpf_get_current_uid_gid();
 	}
@@ -551,7 +561,7 @@ static __always_inline void send(struct probes_run *run, const struct probes_pla
 	ev->hdr.tid = task->pid;
 	ev->n_over = __sync_lock_test_and_set(&n->n_to_tell, 0);
 	ev->flags |= ev->n_over ? PROBES_LIMITED : 0;
-	flags = wakeup_flag();
+	flags = wakeup_flag(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size, size);
 	barrier_var(size); /* for the verifier: it is not larger */
 	if (size <= max)
 		r = bpf_ringbuf_output(&ring, ev, size, flags);

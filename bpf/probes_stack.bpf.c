@@ -5,7 +5,6 @@
  *
  * Feeds daemon/collect/probes.c, which gives it the maps of probes.bpf.c.
  */
-#define WAKEUP_BAND 65536 /* a record with a copied stack is that long */
 #include "probes.bpf.h"
 #include "user_stack.bpf.h"
 

@@ -2,8 +2,7 @@
 /*
  * user_stack.bpf.h - walks the user stack of the running thread into a record.
  *
- * For programs that run in a thread's own context. Where most records have a stack,
- * define WAKEUP_BAND as 65536 before common.bpf.h: one with a copied stack is that long.
+ * For programs that run in a thread's own context.
  */
 #ifndef USER_STACK_BPF_H
 #define USER_STACK_BPF_H

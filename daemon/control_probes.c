@@ -130,12 +130,15 @@ static void list_probe(void *ctx, struct probe *p)
 	l->msg.why = l->why;
 	l->msg.has_id = l->msg.has_uid = l->msg.has_sites = l->msg.has_hits = 1;
 	l->msg.has_over = l->msg.has_unwanted = l->msg.has_session = l->msg.has_cost_ns = 1;
+	l->msg.has_lost = l->msg.has_paused_ns = 1;
 	l->msg.id = p->id;
 	l->msg.uid = p->uid;
 	l->msg.sites = p->n_sites;
 	l->msg.hits = p->n_hits;
 	l->msg.over = p->n_over;
 	l->msg.unwanted = p->n_unwanted;
+	l->msg.lost = p->n_lost;
+	l->msg.paused_ns = p->paused_ns;
 	l->msg.session = session.id;
 	l->msg.cost_ns = p->cost_ns;
 }

@@ -262,7 +262,8 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    symbolizer_second_worker_pid(env->symbolizer),
 			    unwinder_worker_pid(env->unwinder),
 			    symbolizer_jit_worker_pid(env->symbolizer),
-			    symbolizer_lines_worker_pid(env->symbolizer) };
+			    symbolizer_lines_worker_pid(env->symbolizer),
+			    symbolizer_probes_worker_pid(env->symbolizer) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
 	struct interpreter_stats interpreters;

@@ -134,7 +134,8 @@ static void update_own(struct session_manager *m)
 			    symbolizer_second_worker_pid(m->env.symbolizer),
 			    unwinder_worker_pid(m->env.unwinder),
 			    symbolizer_jit_worker_pid(m->env.symbolizer),
-			    symbolizer_lines_worker_pid(m->env.symbolizer) };
+			    symbolizer_lines_worker_pid(m->env.symbolizer),
+			    symbolizer_probes_worker_pid(m->env.symbolizer) };
 	size_t n = 1;
 
 	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)

@@ -73,8 +73,8 @@ static const struct event_hdr *view_whole(struct own_view *v, const struct event
 static const struct event_hdr *view_task(struct own_view *v, const struct event_hdr *ev)
 {
 	const struct proc_task_event *task = (const void *)ev;
-	uint64_t start_ns =
-		ev->type == PROC_EXEC ? ((const struct proc_exec_event *)ev)->start_ns : task->start_ns;
+	uint64_t start_ns = ev->type == PROC_EXEC ? ((const struct proc_exec_event *)ev)->start_ns
+						  : task->start_ns;
 
 	if (!is_own_process(v, ev->tgid) || !process_table_is(v->processes, ev->tid, start_ns))
 		return NULL;
@@ -94,6 +94,14 @@ static void hide(uint32_t *tgid, uint32_t *tid, int16_t *prio, char comm[EVENT_C
 	strncpy(comm, OWN_OTHERS_NAME, EVENT_COMM_LEN);
 }
 
+/* One that ends has given up its memory, which would say whose it is; the table knows. */
+static bool is_own_to_the_end(const struct own_view *v, const struct event_hdr *hdr)
+{
+	const struct process *p = process_table_get(v->processes, hdr->peer_tgid);
+
+	return process_is_users(p, v->owner->uid, v->owner->gid) && p->told_ns <= hdr->time_ns;
+}
+
 /*
  * A CPU is the user's or not: what others do with it meanwhile is one stretch. A thread
  * that is told to have it is told to give it up, whoever it has become.
@@ -103,7 +111,8 @@ static const struct event_hdr *view_switch(struct own_view *v, const struct even
 	struct sched_switch_event *ev = &v->room.sched;
 	uint32_t *running = &v->running[hdr->cpu < MAX_CPUS ? hdr->cpu : 0];
 	bool comes = is_own_thread(v, hdr);
-	bool goes = is_own_peer(v, hdr) || (*running && hdr->peer_tid == *running);
+	bool goes = is_own_peer(v, hdr) || (*running && hdr->peer_tid == *running) ||
+		    is_own_to_the_end(v, hdr);
 
 	if (!comes && !goes && !*running)
 		return NULL;
@@ -295,10 +304,11 @@ static int check_sampling(const struct trace_config *config, char *why, size_t w
 		if (cpu_sampling_plan(config, i, &plan) < 0)
 			continue; /* which is said when it starts */
 		if (plan.spec.type != PERF_TYPE_SOFTWARE && !plan.spec.rate_hz) {
-			snprintf(why, why_size,
-				 "users who see their own processes alone may sample clocks, cycles "
-				 "and software events, not %.40s",
-				 plan.event);
+			snprintf(
+				why, why_size,
+				"users who see their own processes alone may sample clocks, cycles "
+				"and software events, not %.40s",
+				plan.event);
 			return -EACCES;
 		}
 		if (plan.spec.rate_hz &&

@@ -91,7 +91,7 @@ int session_cut(struct session *s, uint64_t time_ns, unsigned keep, struct sessi
 	int r = session_flush(s, time_ns);
 
 	if (r == 0)
-		r = trace_writer_restart(s->writer, time_ns, keep);
+		r = trace_writer_restart(s->writer, keep);
 	if (r == 0)
 		r = mark_new(s, time_ns, &ret->mark);
 	if (r < 0) {

@@ -106,7 +106,8 @@ static void read_cost(const struct session *s, struct cost *ret)
 			    symbolizer_second_worker_pid(s->env.symbolizer),
 			    unwinder_worker_pid(s->env.unwinder),
 			    symbolizer_jit_worker_pid(s->env.symbolizer),
-			    symbolizer_lines_worker_pid(s->env.symbolizer) };
+			    symbolizer_lines_worker_pid(s->env.symbolizer),
+			    symbolizer_probes_worker_pid(s->env.symbolizer) };
 
 	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
 }

@@ -71,12 +71,16 @@ static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
 static int put_descriptor(struct trace_writer *w, TrackDescriptor *desc)
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
-	int r;
+	int r = desc->has_parent_uuid ? trace_track_use(w, desc->parent_uuid) : 0;
 
 	pkt.has_timestamp = 1;
 	pkt.timestamp = w->time_ns;
 	pkt.track_descriptor = desc;
-	r = trace_told_add(w, desc);
+	/* Nobody has used the parent for long: better at the top than under nobody. */
+	if (r == -ESTALE)
+		desc->has_parent_uuid = r = 0;
+	if (r == 0)
+		r = trace_told_add(w, desc);
 	return r < 0 ? r : trace_writer_put(w, SEQ_TRACKS, &pkt, 0);
 }
 

@@ -23,6 +23,7 @@
 
 struct told_track {
 	uint64_t parent;
+	uint64_t used_ns; /* the last event on it: whoever has it lived then */
 	unsigned segment; /* that it was used in last, and is described in */
 	uint32_t len;
 	uint8_t desc[]; /* packed */
@@ -55,7 +56,8 @@ int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc)
 	t = malloc(sizeof(*t) + len);
 	if (!t)
 		return -ENOMEM;
-	*t = (struct told_track){ .parent = desc->parent_uuid,
+	*t = (struct told_track){ .parent = desc->has_parent_uuid ? desc->parent_uuid : 0,
+				  .used_ns = w->time_ns,
 				  .segment = w->segment,
 				  .len = (uint32_t)len };
 	track_descriptor__pack(desc, t->desc);
@@ -69,12 +71,12 @@ int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc)
 }
 
 /*
- * Whoever has used its track before was there when the segment began, or is gone since, and
- * what comes late of it is older.
+ * As of its last use, or of what is put on it now if that is older: the thread may be gone, and
+ * something of it come late.
  */
 static int put_again(struct trace_writer *w, const struct told_track *t)
 {
-	uint64_t time_ns = w->time_ns < w->segment_ns ? w->time_ns : w->segment_ns;
+	uint64_t time_ns = w->time_ns < t->used_ns ? w->time_ns : t->used_ns;
 	struct buf *b = &w->arg;
 	int r;
 
@@ -93,26 +95,28 @@ static int put_again(struct trace_writer *w, const struct told_track *t)
 
 int trace_track_use(struct trace_writer *w, uint64_t uuid)
 {
-	struct told_track *path[MAX_DEPTH];
+	struct told_track *path[MAX_DEPTH], *t;
 	unsigned n = 0;
 	int r = 0;
 
-	if (!w->told)
+	if (!w->told || !uuid)
 		return 0;
-	for (; uuid && n < MAX_DEPTH; n++) {
-		path[n] = hash_get_u64(w->told, uuid);
+	for (uint64_t id = uuid; id && n < MAX_DEPTH; n++) {
+		path[n] = hash_get_u64(w->told, id);
 		if (!path[n])
 			return -ESTALE;
 		if (path[n]->segment == w->segment)
 			break;
-		uuid = path[n]->parent;
+		id = path[n]->parent;
 	}
+	t = path[0];
 	/* A parent before its children. */
 	while (r == 0 && n-- > 0) {
 		r = put_again(w, path[n]);
 		if (r == 0)
 			path[n]->segment = w->segment;
 	}
+	t->used_ns = w->time_ns;
 	return r;
 }
 
@@ -140,7 +144,7 @@ size_t trace_writer_n_tracks(const struct trace_writer *w)
 	return w->told ? hash_count(w->told) : 0;
 }
 
-int trace_writer_restart(struct trace_writer *w, uint64_t time_ns, unsigned keep)
+int trace_writer_restart(struct trace_writer *w, unsigned keep)
 {
 	int r = trace_writer_flush(w);
 
@@ -155,7 +159,6 @@ int trace_writer_restart(struct trace_writer *w, uint64_t time_ns, unsigned keep
 	}
 	w->generation++;
 	w->segment++;
-	w->segment_ns = time_ns;
 	if (w->told && hash_count(w->told) > KEEP_TRACKS)
 		trace_tracks_forget(w, keep);
 	return 0;

@@ -123,11 +123,11 @@ void trace_writer_set_sink(struct trace_writer *w, trace_sink_fn *sink, void *si
 /* To be called before the first packet of a trace that will have segments. */
 int trace_writer_split(struct trace_writer *w);
 /*
- * Flushes and begins a segment at `time_ns`: a generation in which tracks are described
+ * Flushes and begins a segment: a generation in which tracks are described
  * again. When there are many, those that were not used in the last `keep` segments are forgotten:
  * what is put on them is left out, until somebody asks for them again.
  */
-int trace_writer_restart(struct trace_writer *w, uint64_t time_ns, unsigned keep);
+int trace_writer_restart(struct trace_writer *w, unsigned keep);
 /* For who keeps the uuid of a track: it need not be asked for again. */
 bool trace_track_known(const struct trace_writer *w, uint64_t uuid);
 size_t trace_writer_n_tracks(const struct trace_writer *w);

@@ -71,7 +71,6 @@ struct trace_writer {
 	uint64_t oldest_ns; /* of the block that is being handed over */
 
 	unsigned segment;
-	uint64_t segment_ns; /* when it began */
 	struct hash *told;   /* uuid -> struct told_track; NULL: there are no segments */
 
 	unsigned source; /* of the event at hand */

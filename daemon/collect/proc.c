@@ -105,7 +105,7 @@ static void apply_task(struct process_table *pt, const struct proc_task_event *e
 		process_table_free_task(pt, info.tid, info.start_ns, ev->hdr.time_ns);
 	}
 	if (info.tid == info.tgid)
-		process_table_whose(pt, &info, ev->hdr.time_ns);
+		process_table_whose(pt, &info, ev->hdr.type == PROC_RENAME, ev->hdr.time_ns);
 }
 
 static void apply_exec(struct process_table *pt, const struct proc_exec_event *ev)

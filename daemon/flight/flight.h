@@ -33,7 +33,8 @@ struct flight_env {
 	struct trace_config trace; /* what is recorded, made of `config` */
 };
 
-/* Records from the first tick on, if it is enabled. What cannot start is tried again, and `status` says why.
+/* Records from the first tick on, if it is enabled. What cannot start is tried again, and `status`
+ * says why.
  */
 int flight_new(const struct flight_env *env, struct flight **ret);
 void flight_free(struct flight *f); /* takes NULL; snapshots end with -ECANCELED */

@@ -32,6 +32,7 @@ struct child {
 	struct session_mark *mark;
 	struct flight_cut *cut;
 	struct buf packets, cut_packets, piece;
+	uint8_t *used; /* of job->places */
 	uint64_t bytes;
 };
 
@@ -62,12 +63,12 @@ static int head_sink(void *ctx, const void *data, size_t len, bool essential)
 	return put(ctx, data, len);
 }
 
-static int put_cut(struct child *c, const void *data, size_t len, bool is_first)
+static int put_cut(struct child *c, const void *data, size_t len, unsigned how)
 {
 	int r = flight_block_inflate(data, len, &c->packets);
 
 	if (r == 0)
-		r = flight_cut_block(c->cut, &c->packets, is_first, &c->cut_packets);
+		r = flight_cut_block(c->cut, &c->packets, how, &c->cut_packets);
 	if (r == 0 && c->cut_packets.len > 0)
 		r = flight_block_deflate(&c->cut_packets, &c->piece);
 	return r < 0 || c->cut_packets.len == 0 ? r : put(c, c->piece.data, c->piece.len);
@@ -81,24 +82,72 @@ static int tail_sink(void *ctx, const void *data, size_t len, bool essential)
 
 	(void)essential;
 	if (is_first || session_oldest(c->session) < c->job->first->begin_ns)
-		return put_cut(c, data, len, is_first);
+		return put_cut(c, data, len, is_first ? CUT_BUNDLES : 0);
 	return put(c, data, len);
 }
 
-static int put_segments(struct child *c)
+/* ---- segments ---- */
+
+/* What is left of a segment of which stacks were left out: looked at as a whole, for itself. */
+static int note_segment(const struct child *c, const struct flight_segment *s,
+			struct flight_cut **ret)
+{
+	struct buf packets = { 0 }, left = { 0 };
+	int r = flight_cut_new(c->job->first->begin_ns, c->job->flight->ring.base, ret);
+
+	for (size_t i = 0; r == 0 && i < s->n_blocks; i++) {
+		r = flight_block_inflate(s->blocks[i].data, s->blocks[i].len, &packets);
+		if (r == 0)
+			r = flight_cut_block(*ret, &packets, CUT_NOTES, &left);
+	}
+	buf_done(&packets);
+	buf_done(&left);
+	return r;
+}
+
+static int put_segment(struct child *c, const struct flight_segment *s)
 {
 	const struct flight_segment *first = c->job->first;
 	int r = 0;
 
-	for (const struct flight_segment *s = first; s; s = s->next) {
-		for (size_t i = 0; r == 0 && i < s->n_blocks; i++) {
-			const struct flight_block *b = &s->blocks[i];
+	for (size_t i = 0; r == 0 && i < s->n_blocks; i++) {
+		const struct flight_block *b = &s->blocks[i];
 
-			if (s == first || b->oldest_ns < first->begin_ns)
-				r = put_cut(c, b->data, b->len, s == first);
-			else
-				r = put(c, b->data, b->len);
-		}
+		if (s == first || b->oldest_ns < first->begin_ns)
+			r = put_cut(c, b->data, b->len, s == first ? CUT_BUNDLES : 0);
+		else
+			r = put(c, b->data, b->len);
+	}
+	return r;
+}
+
+/* Those of its places, `n` from `at` on, that it has still. */
+static int note_places(struct child *c, const struct flight_segment *s, size_t at, size_t n)
+{
+	struct flight_cut *noted = NULL;
+	int r = note_segment(c, s, &noted);
+
+	for (size_t i = at; r == 0 && i < at + n; i++)
+		c->used[i] = flight_cut_has_place(noted, c->job->places[i]);
+	flight_cut_free(noted);
+	return r;
+}
+
+static int put_segments(struct child *c)
+{
+	const struct flight_job *job = c->job;
+	size_t at = 0;
+	int r = 0;
+
+	for (const struct flight_segment *s = job->first; r == 0 && s; s = s->next) {
+		size_t n = s->next ? s->n_places : job->n_places - at;
+		uint64_t n_stacks = flight_cut_n_stacks(c->cut);
+
+		r = put_segment(c, s);
+		memset(c->used + at, 1, n);
+		if (r == 0 && flight_cut_n_stacks(c->cut) > n_stacks)
+			r = note_places(c, s, at, n);
+		at += n;
 	}
 	return r;
 }
@@ -223,6 +272,7 @@ void flight_child(struct flight_job *job)
 		.job = job,
 		.session = flight_session(job->flight),
 		.mark = job->first->mark,
+		.used = calloc(job->n_places + 1, 1),
 	};
 	struct flight_result result = { 0 };
 
@@ -230,7 +280,9 @@ void flight_child(struct flight_job *job)
 	(void)setpriority(PRIO_PROCESS, 0, CHILD_NICE); /* as it was, then */
 	session_child_stop(c.session, job->end_ns);
 	keep_descriptors(job);
-	result.err = put_all(&c);
+	result.err = c.used ? put_all(&c) : -ENOMEM;
+	if (result.err == 0)
+		result.err = io_write_all(job->fd, c.used, job->n_places);
 	result.bytes = c.bytes;
 	(void)io_write_all(job->result_fd, &result, sizeof(result));
 	_exit(0);

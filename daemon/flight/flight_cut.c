@@ -9,6 +9,7 @@
 #include "flight/flight_base.h"
 #include "flight/flight_block.h"
 #include "flight/flight_cut_impl.h"
+#include "flight/flight_used.h"
 #include "hash.h"
 
 /* Of TracePacket. */
@@ -38,6 +39,8 @@
 #define FIELD_EVENT_CATEGORY  3
 #define FIELD_EVENT_TYPE      9
 #define FIELD_EVENT_TRACK     11
+#define FIELD_EVENT_STACK     56
+#define FIELD_SAMPLE_STACK    6
 #define FIELD_FRAME_END	      5
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2 };
@@ -57,6 +60,9 @@ struct packet {
 	uint32_t sequence, what;  /* `what`: the number of the payload's field */
 	const uint8_t *body;
 	size_t body_len;
+
+	struct wire_field interned;
+	uint64_t callstack; /* 0: it has none */
 
 	uint8_t type; /* of a TrackEvent */
 	uint64_t track, category;
@@ -81,7 +87,7 @@ int flight_cut_new(uint64_t begin_ns, const struct flight_base *base, struct fli
 		return -ENOMEM;
 	c->begin_ns = begin_ns;
 	c->base = base;
-	if (hash_new(&c->depths) < 0) {
+	if (hash_new(&c->depths) < 0 || flight_used_new(&c->used) < 0) {
 		flight_cut_free(c);
 		return -ENOMEM;
 	}
@@ -94,7 +100,18 @@ void flight_cut_free(struct flight_cut *c)
 	if (!c)
 		return;
 	hash_free(c->depths);
+	flight_used_free(c->used);
 	free(c);
+}
+
+uint64_t flight_cut_n_stacks(const struct flight_cut *c)
+{
+	return c->n_stacks;
+}
+
+bool flight_cut_has_place(const struct flight_cut *c, const struct location *loc)
+{
+	return flight_used_has(c->used, loc);
 }
 
 const uint64_t *flight_cut_counts(const struct flight_cut *c)
@@ -125,7 +142,20 @@ static void read_event(struct packet *p)
 			p->track = f.value;
 		else if (f.number == FIELD_EVENT_CATEGORY)
 			p->category = f.value;
+		else if (f.number == FIELD_EVENT_STACK)
+			p->callstack = f.value;
 	}
+}
+
+static void read_sample(struct packet *p)
+{
+	struct wire_field f;
+	struct wire w;
+
+	wire_init(&w, p->body, p->body_len);
+	while (wire_next(&w, &f) == 1)
+		if (f.number == FIELD_SAMPLE_STACK)
+			p->callstack = f.value;
 }
 
 static void read_frame(struct packet *p)
@@ -168,7 +198,7 @@ static void read_interned(struct flight_cut *c, const struct wire_field *interne
 
 static int read_packet(struct flight_cut *c, const struct wire_field *whole, struct packet *p)
 {
-	struct wire_field f, interned = { 0 };
+	struct wire_field f;
 	struct wire w;
 	uint64_t flags = 0;
 	int r;
@@ -188,7 +218,7 @@ static int read_packet(struct flight_cut *c, const struct wire_field *whole, str
 			flags = f.value;
 			break;
 		case FIELD_INTERNED:
-			interned = f;
+			p->interned = f;
 			break;
 		case FIELD_DEFAULTS:
 		case FIELD_FIRST_PACKET:
@@ -200,15 +230,17 @@ static int read_packet(struct flight_cut *c, const struct wire_field *whole, str
 			p->body_len = f.len;
 		}
 	}
-	p->has_state = interned.len || (flags & 1);
+	p->has_state = p->interned.len || (flags & 1);
 	if (flags & 1 && p->sequence == SEQ_EVENTS)
 		c->counted[0] = c->counted[1] = 0;
-	if (interned.len && p->sequence == SEQ_EVENTS)
-		read_interned(c, &interned);
+	if (p->interned.len && p->sequence == SEQ_EVENTS)
+		read_interned(c, &p->interned);
 	if (p->what == FIELD_TRACK_EVENT)
 		read_event(p);
 	else if (p->what == FIELD_FRAME)
 		read_frame(p);
+	else if (p->what == FIELD_SAMPLE)
+		read_sample(p);
 	return r;
 }
 
@@ -510,17 +542,34 @@ static int read_packets(struct flight_cut *c, const struct buf *packets, struct 
 	return r;
 }
 
-int flight_cut_block(struct flight_cut *c, const struct buf *packets, bool is_first,
-		     struct buf *ret)
+static int note_used(struct flight_cut *c, const struct packet *p)
+{
+	int r = 0;
+
+	if (p->interned.len)
+		r = flight_used_intern(c->used, p->sequence, p->interned.data, p->interned.len);
+	if (r == 0 && p->callstack && p->verdict != LEAVE_OUT)
+		r = flight_used_stack(c->used, p->sequence, p->callstack);
+	return r;
+}
+
+int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned how, struct buf *ret)
 {
 	struct packets all = { 0 };
 	int r = read_packets(c, packets, &all);
 
 	ret->len = 0;
 	if (r == 0)
-		r = decide(c, &all, is_first);
-	for (size_t i = 0; r == 0 && i < all.n; i++)
-		r = put_packet(&all, &all.list[i], ret);
+		r = decide(c, &all, how & CUT_BUNDLES);
+	for (size_t i = 0; r == 0 && i < all.n; i++) {
+		const struct packet *p = &all.list[i];
+
+		c->n_stacks += p->callstack && p->verdict == LEAVE_OUT;
+		if (how & CUT_NOTES)
+			r = note_used(c, p);
+		if (r == 0)
+			r = put_packet(&all, p, ret);
+	}
 	buf_done(&all.replaced);
 	free(all.list);
 	return r;

@@ -19,8 +19,10 @@ struct cut_cpu {
 struct flight_cut {
 	uint64_t begin_ns;
 	const struct flight_base *base;
-	struct hash *depths; /* track -> slices across the beginning so far */
-	uint64_t counted[2]; /* ids of the categories of system calls; 0: not so far */
+	struct hash *depths;	  /* track -> slices across the beginning so far */
+	uint64_t counted[2];	  /* ids of the categories of system calls; 0: not so far */
+	struct flight_used *used; /* of the segment that is noted */
+	uint64_t n_stacks;	  /* left out */
 	uint64_t n_cut[MAX_COLLECTORS];
 	struct cut_cpu cpus[MAX_CPUS];
 };

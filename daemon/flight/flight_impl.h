@@ -46,6 +46,9 @@ struct flight_job {
 	struct flight_segment *first; /* that the snapshot has */
 	struct session_cost cost;     /* since it began */
 	uint64_t end_ns;
+	/* Of all segments; the child says in as many bytes behind the trace which it has. */
+	struct location *const *places;
+	size_t n_places;
 	int fd;	       /* where the trace goes */
 	int result_fd; /* and then, struct flight_result */
 };

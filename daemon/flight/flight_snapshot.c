@@ -109,14 +109,18 @@ static int request_copy(struct flight_request *to, const struct flight_request *
 static void release_places(struct flight_snapshot *s)
 {
 	for (size_t i = 0; i < s->n_places; i++)
-		location_release(s->places[i]);
+		if (s->places[i])
+			location_release(s->places[i]);
 	free(s->places);
 	s->places = NULL;
 	s->n_places = 0;
 }
 
-static void end_child(struct flight_snapshot *s)
+/* `is_over`: it has closed its end, and exits. */
+static void end_child(struct flight_snapshot *s, bool is_over)
 {
+	int status = 0;
+
 	event_source_free(s->result);
 	s->result = NULL;
 	if (s->result_fd >= 0)
@@ -124,9 +128,13 @@ static void end_child(struct flight_snapshot *s)
 	s->result_fd = -1;
 	if (s->child <= 0)
 		return;
-	kill(s->child, SIGKILL); /* it has nothing left to do, or must not */
-	while (waitpid(s->child, NULL, 0) < 0 && errno == EINTR)
+	if (!is_over)
+		kill(s->child, SIGKILL);
+	while (waitpid(s->child, &status, 0) < 0 && errno == EINTR)
 		;
+	if (is_over && WIFSIGNALED(status))
+		log_warn("flight recorder: the process that made a snapshot died of signal %d",
+			 WTERMSIG(status));
 	s->child = 0;
 	session_manager_child(s->flight->env.sessions, 0);
 }
@@ -139,7 +147,7 @@ static void snapshot_free(struct flight_snapshot *s)
 		link = &(*link)->next;
 	if (*link)
 		*link = s->next;
-	end_child(s);
+	end_child(s, false);
 	event_source_free(s->timer);
 	lines_query_free(s->lines);
 	trace_lines_done(&s->told);
@@ -190,10 +198,58 @@ static void on_places(void *ctx, const struct source_place *places, size_t n)
 	(void)trace_lines_put(&s->told, s->writer, places, n);
 }
 
+/* Those that the child has found in its segments. */
+static int keep_used(struct flight_snapshot *s)
+{
+	uint8_t *used = malloc(s->n_places + 1);
+	ssize_t n;
+
+	if (!used)
+		return -ENOMEM;
+	n = pread(s->fd, used, s->n_places, (off_t)s->info.bytes);
+	for (size_t i = 0; n == (ssize_t)s->n_places && i < s->n_places; i++) {
+		if (used[i])
+			continue;
+		location_release(s->places[i]);
+		s->places[i] = NULL;
+	}
+	free(used);
+	return n == (ssize_t)s->n_places ? 0 : -EIO;
+}
+
+static int by_address(const void *pa, const void *pb)
+{
+	struct location *const *a = pa, *const *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Each once. */
+static void sort_places(struct flight_snapshot *s)
+{
+	size_t n = 0;
+
+	if (s->n_places)
+		qsort(s->places, s->n_places, sizeof(*s->places), by_address);
+	for (size_t i = 0; i < s->n_places; i++) {
+		if (!s->places[i])
+			continue;
+		if (n > 0 && s->places[n - 1] == s->places[i])
+			location_release(s->places[i]);
+		else
+			s->places[n++] = s->places[i];
+	}
+	s->n_places = n;
+}
+
 static int begin_lines(struct flight_snapshot *s)
 {
 	int r = trace_writer_new(append, s, &s->writer);
 
+	if (r == 0)
+		r = keep_used(s);
+	if (r == 0)
+		sort_places(s);
 	if (r == 0 && s->n_places)
 		r = lines_query_new(s->flight->env.symbolizer, s->places, s->n_places, on_places, s,
 				    &s->lines);
@@ -228,7 +284,9 @@ static int send_some(struct flight_snapshot *s)
 	uint64_t turn = s->sent + TURN_BYTES;
 
 	while (s->sent < s->info.bytes && s->sent < turn) {
-		ssize_t n = pread(s->fd, piece, sizeof(piece), (off_t)s->sent);
+		uint64_t left = s->info.bytes - s->sent;
+		ssize_t n = pread(s->fd, piece, left < sizeof(piece) ? left : sizeof(piece),
+				  (off_t)s->sent);
 		int r;
 
 		if (n <= 0)
@@ -287,7 +345,7 @@ static int on_result(void *ctx, uint32_t events)
 	int r;
 
 	(void)events;
-	end_child(s);
+	end_child(s, true);
 	if (n != sizeof(result))
 		r = -EIO;
 	else if (result.err < 0)
@@ -334,38 +392,20 @@ static int add_places(struct flight_snapshot *s, struct location *const *list, s
 	return 0;
 }
 
-static int by_address(const void *pa, const void *pb)
-{
-	struct location *const *a = pa, *const *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-/* Of all segments, each once. */
+/* Of all segments, in their order. */
 static int collect_places(struct flight_snapshot *s, const struct flight_segment *first)
 {
 	struct location *const *list;
-	size_t n = 0;
+	size_t n_last = session_places(flight_session(s->flight), &list);
 	int r = 0;
 
-	for (const struct flight_segment *seg = first; r == 0 && seg; seg = seg->next)
-		r = add_places(s, seg->places, seg->n_places);
-	if (r == 0) {
-		size_t n_last = session_places(flight_session(s->flight), &list);
-
-		r = add_places(s, list, n_last);
-	}
-	if (r < 0 || s->n_places == 0)
-		return r;
-	qsort(s->places, s->n_places, sizeof(*s->places), by_address);
-	for (size_t i = 0; i < s->n_places; i++) {
-		if (n > 0 && s->places[n - 1] == s->places[i])
-			location_release(s->places[i]);
+	for (const struct flight_segment *seg = first; r == 0 && seg; seg = seg->next) {
+		if (seg->next)
+			r = add_places(s, seg->places, seg->n_places);
 		else
-			s->places[n++] = s->places[i];
+			r = add_places(s, list, n_last);
 	}
-	s->n_places = n;
-	return 0;
+	return r;
 }
 
 static int start_child(struct flight_snapshot *s, struct flight_job *job)
@@ -412,6 +452,8 @@ static int begin(struct flight_snapshot *s)
 	s->state = CHILD;
 	s->since_ns = job.end_ns;
 	r = collect_places(s, job.first);
+	job.places = s->places;
+	job.n_places = s->n_places;
 	return r < 0 ? r : start_child(s, &job);
 }
 

@@ -47,7 +47,5 @@ void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns);
 void http1_end(struct http1 *h, uint64_t time_ns, uint32_t flag);
 /* An upper bound of its memory, for the bounds of all. */
 size_t http1_bytes(const struct http1 *h);
-/* How many exchanges have begun and not ended. */
-unsigned http1_open(const struct http1 *h);
 
 #endif

@@ -11,39 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http2_block.h"
-#include "http2_frames.h"
-#include "http2_hpack.h"
-#include "http2_streams.h"
+#include "http2_impl.h"
 
 /* So many bytes without a frame among them: it is no HTTP/2. */
 #define MAX_SEARCHED (64 << 10)
-
-#define MAX_CONTROL 8 /* of RST_STREAM and GOAWAY: what is looked at */
-
-struct direction {
-	bool has_begun;	 /* a piece was seen */
-	bool has_frames; /* and a frame */
-	bool has_blocks;
-	uint64_t next_off;
-	struct http2_walk walk;
-	struct http2_hpack hpack;
-	struct http2_block block;
-	/* Of the frame under way. */
-	struct http2_at frame_at;
-	uint8_t control[MAX_CONTROL];
-	unsigned n_control;
-	uint32_t n_passed;  /* of its payload */
-	uint32_t body_left; /* likewise, without padding */
-};
-
-struct http2 {
-	bool joined_late;
-	/* Which side is the client's: shown by a :method or a :status. */
-	bool knows_sides, is_reversed;
-	struct direction dirs[2];
-	struct http2_streams streams;
-};
 
 struct http2 *http2_new(const struct net_privacy *p, bool joined_late, exchange_done_fn *done,
 			void *done_ctx)
@@ -85,11 +56,6 @@ size_t http2_bytes(const struct http2 *h)
 		n += http2_hpack_bytes(&h->dirs[i].hpack) +
 		     (h->dirs[i].block.data ? HTTP2_MAX_BLOCK : 0);
 	return n;
-}
-
-unsigned http2_open(const struct http2 *h)
-{
-	return h->streams.n;
 }
 
 void http2_upgraded(struct http2 *h, const struct exchange *request)
@@ -161,7 +127,7 @@ static void end_of_block(struct http2 *h, const struct http2_block *b, enum net_
 
 static void finish_block(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	struct http2_block b = d->block;
 	struct http2_head head;
 
@@ -190,7 +156,7 @@ static void cut_block(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 /* The direction is over, perhaps in the middle of a frame of it. */
 static void end_block(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 
 	if (d->block.is_open && d->walk.place == HTTP2_AT_PAYLOAD)
 		http2_block_frame_end(&d->block, &d->walk.frame);
@@ -200,7 +166,7 @@ static void end_block(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 /* Between a block's frames there are no others. */
 static void block_frame(struct http2 *h, enum net_direction dir, const struct http2_frame *f)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	struct http2_block *b = &d->block;
 
 	if (b->is_open && (f->type != HTTP2_CONTINUATION || f->stream != b->on_stream))
@@ -237,7 +203,7 @@ static void begin_late(struct http2 *h, enum net_direction dir)
 
 static void on_frame(struct http2 *h, enum net_direction dir)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	const struct http2_frame *f = &d->walk.frame;
 	struct http2_stream *st;
 
@@ -261,7 +227,7 @@ static void on_frame(struct http2 *h, enum net_direction dir)
 static void data_payload(struct http2 *h, enum net_direction dir, const uint8_t *data, uint64_t n,
 			 uint64_t time_ns)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	const struct http2_frame *f = &d->walk.frame;
 	struct http2_stream *st = http2_streams_find(&h->streams, f->stream);
 	uint64_t n_body = n;
@@ -282,7 +248,7 @@ static void data_payload(struct http2 *h, enum net_direction dir, const uint8_t 
 static void on_payload(struct http2 *h, enum net_direction dir, const uint8_t *data, uint64_t n,
 		       uint64_t time_ns)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	const struct http2_frame *f = &d->walk.frame;
 
 	if (http2_is_in_block(f)) {
@@ -291,13 +257,13 @@ static void on_payload(struct http2 *h, enum net_direction dir, const uint8_t *d
 	} else if (f->type == HTTP2_DATA) {
 		data_payload(h, dir, data, n, time_ns);
 	} else if (data && d->n_control == d->n_passed) {
-		for (uint64_t i = 0; i < n && d->n_control < MAX_CONTROL; i++)
+		for (uint64_t i = 0; i < n && d->n_control < HTTP2_MAX_CONTROL; i++)
 			d->control[d->n_control++] = data[i];
 	}
 	d->n_passed += (uint32_t)n;
 }
 
-static uint32_t control_word(const struct direction *d, unsigned at)
+static uint32_t control_word(const struct http2_direction *d, unsigned at)
 {
 	const uint8_t *p = d->control + at;
 
@@ -308,7 +274,7 @@ static uint32_t control_word(const struct direction *d, unsigned at)
 
 static void on_frame_end(struct http2 *h, enum net_direction dir, uint64_t time_ns)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	const struct http2_frame *f = &d->walk.frame;
 	struct http2_stream *st;
 
@@ -322,7 +288,7 @@ static void on_frame_end(struct http2 *h, enum net_direction dir, uint64_t time_
 		http2_streams_reset(&h->streams, f->stream, time_ns, control_word(d, 0));
 		break;
 	case HTTP2_GOAWAY:
-		if (d->n_control == MAX_CONTROL)
+		if (d->n_control == HTTP2_MAX_CONTROL)
 			http2_streams_refuse(&h->streams, side_of(h, dir),
 					     control_word(d, 0) & 0x7fffffff, control_word(d, 4));
 		break;
@@ -350,7 +316,7 @@ static void on_lost(struct http2 *h, enum net_direction dir, uint64_t time_ns)
  */
 static void on_preface(struct http2 *h)
 {
-	struct direction *answers = &h->dirs[NET_RESPONSE];
+	struct http2_direction *answers = &h->dirs[NET_RESPONSE];
 
 	if (!h->joined_late || h->streams.n > 0 || answers->has_blocks)
 		return;
@@ -397,7 +363,7 @@ static void on_step(struct http2 *h, enum net_direction dir, enum http2_step ste
 static void feed(struct http2 *h, enum net_direction dir, struct http2_at at, const uint8_t *data,
 		 uint64_t n)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	enum http2_step step;
 	uint64_t used;
 
@@ -422,7 +388,7 @@ static int give_up(struct http2 *h)
 
 int http2_piece(struct http2 *h, enum net_direction dir, const struct net_piece *piece)
 {
-	struct direction *d = &h->dirs[dir];
+	struct http2_direction *d = &h->dirs[dir];
 	struct http2_at at = { piece->off, piece->time_ns, piece->tgid, piece->tid };
 	uint64_t known = piece->n_data, len = piece->len, skip = 0;
 	const uint8_t *data = piece->data;

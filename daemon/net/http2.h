@@ -16,10 +16,8 @@
 
 struct http2;
 
-/* The client's preface, or its beginning; or, of a connection joined late, a chain of credible
- * frames. */
+/* The client's preface, or its beginning. */
 bool http2_is_preface(const uint8_t *data, size_t n);
-bool http2_is_frames(const uint8_t *data, size_t n);
 
 struct http2 *http2_new(const struct net_privacy *p, bool joined_late, exchange_done_fn *done,
 			void *done_ctx);
@@ -41,6 +39,5 @@ bool http2_is_reversed(const struct http2 *h);
 void http2_fin(struct http2 *h, enum net_direction dir, uint64_t time_ns);
 void http2_end(struct http2 *h, uint64_t time_ns, uint32_t flag); /* as http1_end() */
 size_t http2_bytes(const struct http2 *h);
-unsigned http2_open(const struct http2 *h);
 
 #endif

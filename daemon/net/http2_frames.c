@@ -110,13 +110,6 @@ bool http2_is_preface(const uint8_t *data, size_t n)
 	return n > 0 && memcmp(data, preface, n < HTTP2_PREFACE_LEN ? n : HTTP2_PREFACE_LEN) == 0;
 }
 
-bool http2_is_frames(const uint8_t *data, size_t n)
-{
-	struct chain c = chain_at(data, n);
-
-	return c.n_heads >= 2 || c.is_whole;
-}
-
 /*
  * Calls begin with a frame more often than not, and end with one, and so does what is
  * copied behind a gap. A chain of frames that fills them, or of three within, is believed.

@@ -29,6 +29,7 @@
 #include "net_encode.h"
 #include "net_events.h"
 #include "net_lanes.h"
+#include "resolve.h"
 #include "tls_wire.h"
 #include "tls_wishes.h"
 #include "trace_writer.h"
@@ -65,6 +66,7 @@ enum net_layer_kind {
 	LAYER_HTTP2,
 	LAYER_TLS,
 	LAYER_DNS,
+	LAYER_RESOLVE,
 	LAYER_OVER, /* nothing more is understood */
 };
 
@@ -96,6 +98,7 @@ struct net_layer {
 		struct http2 *http2;
 		struct tls_wire *tls;
 		struct dns *dns;
+		struct resolve *resolve;
 	} parser;
 	struct http1 *tunnel;	   /* what was said before it became another protocol's */
 	struct exchange *upgraded; /* the request that HTTP/2 answers, or NULL */

@@ -86,6 +86,8 @@ static size_t parsers_bytes(const struct net_layer *l)
 		return tunnel + tls_wire_bytes(l->parser.tls);
 	case LAYER_DNS:
 		return tunnel + dns_bytes(l->parser.dns);
+	case LAYER_RESOLVE:
+		return tunnel + resolve_bytes(l->parser.resolve);
 	default:
 		return tunnel;
 	}
@@ -115,6 +117,10 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 		case LAYER_DNS:
 			enc->over[NET_BOUND_QUERIES] += dns_missed(l->parser.dns);
 			dns_free(l->parser.dns);
+			break;
+		case LAYER_RESOLVE:
+			enc->over[NET_BOUND_QUERIES] += resolve_missed(l->parser.resolve);
+			resolve_free(l->parser.resolve);
 			break;
 		default:
 			break;
@@ -151,6 +157,9 @@ void net_parser_end(struct net_layer *l, uint64_t time_ns, uint32_t flag)
 		break;
 	case LAYER_DNS:
 		dns_end(l->parser.dns, time_ns);
+		break;
+	case LAYER_RESOLVE:
+		resolve_end(l->parser.resolve, time_ns);
 		break;
 	default:
 		break;
@@ -196,6 +205,9 @@ void net_parser_new(struct net_layer *l, enum net_layer_kind kind, bool late)
 		break;
 	case LAYER_DNS:
 		l->parser.dns = dns_new(p, query_done, l);
+		break;
+	case LAYER_RESOLVE:
+		l->parser.resolve = resolve_new(p, query_done, l);
 		break;
 	default:
 		return;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "probe/probe_compile_impl.h"
@@ -163,6 +164,8 @@ static const struct probe_name *find_name(const struct compiler *c, const char *
 	return NULL;
 }
 
+#define VMDATA 5 /* of PROBES_TASK, in pages */
+
 /* pid and what else every place has. */
 static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, uint8_t reg,
 		    bool *ret_found)
@@ -171,7 +174,8 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		const char *name;
 		uint8_t number, size;
 	} words[] = {
-		{ "pid", 0, 4 }, { "tid", 1, 4 }, { "cpu", 2, 4 }, { "time", 3, 8 }, { "uid", 4, 4 }
+		{ "pid", 0, 4 },  { "tid", 1, 4 }, { "cpu", 2, 4 },
+		{ "time", 3, 8 }, { "uid", 4, 4 }, { "vmdata", VMDATA, 8 },
 	};
 
 	*ret_found = false;
@@ -182,8 +186,11 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		*ret = (struct cvalue){ .where = CVALUE_REGISTER,
 					.reg = reg,
 					.type = ctype_int(words[i].size, false) };
-		return cc_emit(c, &(struct probes_insn){
-					  .op = PROBES_TASK, .dst = reg, .imm = words[i].number });
+		if (!cc_emit(c, &(struct probes_insn){
+					.op = PROBES_TASK, .dst = reg, .imm = words[i].number }))
+			return false;
+		return words[i].number != VMDATA ||
+		       cc_emit_imm(c, PROBES_MUL, reg, reg, sysconf(_SC_PAGESIZE));
 	}
 	return false;
 }
@@ -257,11 +264,12 @@ bool cc_name(struct compiler *c, const struct probe_node *node, struct cvalue *r
 		return false;
 	/* Of a field or a parameter that is called pid the author means that. */
 	if (find_value(c, name, &v)) {
-		if (c->place->kind == PROBE_URETPROBE && v->at.kind != PROBE_AT_PC)
-			return cc_refuse(c, node,
-					 "when a function returns its arguments are gone: take %s "
-					 "at its beginning (uprobe:), with the return as --end",
-					 name);
+		if (c->place->kind == PROBE_URETPROBE)
+			return cc_refuse(
+				c, node,
+				"when a function returns %s cannot be told: take it at its "
+				"beginning (uprobe:), with the return as --end",
+				name);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
 	if (n >= 0)

@@ -132,6 +132,45 @@ const char *probe_types_string(const struct probe_types *t, uint32_t at)
 	return (const char *)t->strings.data + at;
 }
 
+/* Behind the values that are there; of `args` all refer to types that refer to none. */
+static int append_args(struct probe_types *t, const struct probe_types *args)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < args->n_args; i++) {
+		struct probe_value v = *probe_types_value(args, i);
+		struct probe_type_entry type = { .kind = PROBE_KIND_OTHER };
+
+		if (v.type != PROBE_NO_TYPE)
+			type = *probe_types_type(args, v.type);
+		type.target = PROBE_NO_TYPE;
+		type.name = type.first = type.n = v.name = 0;
+		r = probe_types_add_type(t, &type);
+		if (r < 0)
+			break;
+		v.type = (uint32_t)r;
+		r = probe_types_add_value(t, &v);
+	}
+	return r < 0 ? r : 0;
+}
+
+int probe_types_set_args(struct probe_types *t, const struct probe_types *args)
+{
+	struct buf others = t->values;
+	int r;
+
+	t->values = (struct buf){ 0 };
+	r = append_args(t, args);
+	if (r == 0 && others.len)
+		r = buf_append(&t->values, others.data, others.len);
+	buf_done(&others);
+	if (r < 0)
+		return r;
+	t->n_args = args->n_args;
+	t->retval = PROBE_NO_TYPE;
+	return 0;
+}
+
 /* ---- over the wire ---- */
 
 ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size)

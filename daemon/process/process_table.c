@@ -387,14 +387,20 @@ bool process_is_users(const struct process *p, uint32_t uid, uint32_t gid)
 	return p && p->is_plain && p->uid == uid && p->gid == gid;
 }
 
-void process_table_whose(struct process_table *pt, const struct task_info *leader, uint64_t time_ns)
+void process_table_whose(struct process_table *pt, const struct task_info *leader, bool is_renamed,
+			 uint64_t time_ns)
 {
 	struct proc *p = process_table_proc(pt, leader->tgid);
+	bool is_same;
 
 	if (!p || !same_start(p->pub.start_ns, p->exact, leader->start_ns, true))
 		return;
-	if (!leader->was_plain || p->pub.uid != leader->uid || p->pub.gid != leader->gid)
-		p->pub.is_plain = leader->is_plain;
+	is_same = p->pub.uid == leader->uid && p->pub.gid == leader->gid &&
+		  (leader->was_plain || p->pub.is_plain == leader->is_plain);
+	/* What goes on at its end tells nothing new, and may come before what happened then. */
+	if (is_same && !is_renamed)
+		return;
+	p->pub.is_plain = is_same ? p->pub.is_plain : leader->is_plain;
 	p->pub.uid = leader->uid;
 	p->pub.gid = leader->gid;
 	p->pub.told_ns = time_ns;

@@ -45,8 +45,8 @@ void process_table_fork(struct process_table *pt, const struct task_info *task);
 void process_table_alive(struct process_table *pt, const struct task_info *task);
 void process_table_rename(struct process_table *pt, uint32_t tid, uint64_t start_ns,
 			  const char comm[COMM_LEN]);
-/* Whose it is at `time_ns`; told by its leader, which is known. */
-void process_table_whose(struct process_table *pt, const struct task_info *leader,
+/* Whose it is at `time_ns`, when it may have another name; told by its leader, which is known. */
+void process_table_whose(struct process_table *pt, const struct task_info *leader, bool is_renamed,
 			 uint64_t time_ns);
 /* An event of `time_ns` shows that the user may look into it, if it is the same program by now. */
 void process_table_show(struct process_table *pt, uint32_t tgid, uint32_t uid, uint32_t gid,

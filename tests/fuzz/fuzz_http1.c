@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/http1.h"
+#include "net/http1_impl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,7 +82,7 @@ static void give(struct stream *s, enum net_direction dir, const uint8_t *data, 
 		next = http1_piece(s->http1, dir, &piece);
 		CHECK(next == HTTP1_GOES_ON || !s->is_switched);
 		s->is_switched |= next != HTTP1_GOES_ON;
-		CHECK(http1_open(s->http1) <= 64);
+		CHECK(s->http1->queue.n_entries <= 64);
 		CHECK(http1_bytes(s->http1) < 128 * 1024);
 	}
 	s->off[dir] += len;
@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		at += one_piece(&s, data + at, size - at);
 	if (!(data[0] & 16)) {
 		http1_end(s.http1, ++s.time_ns, flag);
-		CHECK(http1_open(s.http1) == 0);
+		CHECK(s.http1->queue.n_entries == 0);
 		CHECK(s.told[0] <= s.end[0] && s.told[1] <= s.end[1]);
 		CHECK(s.n_tunnels <= 1);
 	}

@@ -142,7 +142,7 @@ secrets=(secretoth secretroot secretdrop secretsuid secret-datagram secretbecc s
 	tracerd irq/ swapper kworker)
 check "mine has what is mine, and what root's process has become, and nothing of others" \
 	python3 "$WHOSE" me.trace $(these + "${mine[@]}") +minewaitcomm +mineown-socket \
-	+mine-datagram "+$T/mineown" +busy_work +secretbec2comm +secretbec2-marker \
+	"+another user's thread" 	+mine-datagram "+$T/mineown" +busy_work +secretbec2comm +secretbec2-marker \
 	+secretbec2-url $(these - "${secrets[@]}") $(these % "${others[@]}")
 check "so by default" python3 "$WHOSE" default.trace $(these + "${mine[@]}") \
 	$(these - "${secrets[@]}") $(these % "${others[@]}")

@@ -5,12 +5,12 @@ whose.py - what is in a trace, byte by byte, whatever field it is in.
 
     whose.py TRACE [+WORD...] [-WORD...] [%PID...]
 
-Fails unless each +WORD is somewhere in it, no -WORD is, and no number in it, of an event, a
-sample, a track or an entry, is one of the PIDs.
+Fails unless each +WORD is somewhere in it, no -WORD is, and no process or thread in it, of an
+event, a sample, a track or an entry, is one of the PIDs.
 """
 import sys
 
-from wire import fields, packets
+from wire import fields, packed, packets
 
 trace, asked = sys.argv[1], sys.argv[2:]
 wanted = {w[1:].encode() for w in asked if w[0] == "+"}
@@ -18,34 +18,47 @@ unwanted = {w[1:].encode() for w in asked if w[0] == "-"}
 pids = {int(w[1:]) for w in asked if w[0] == "%"}
 
 
-def numbers(value):
-    """All numbers in it: of bytes that may be a message, or packed numbers, or a text, all."""
-    if isinstance(value, int):
-        yield value
-        return
-    number = shift = 0
-    for byte in value:
-        number |= (byte & 0x7F) << shift
-        shift += 7
-        if byte < 0x80:
-            yield number
-            number = shift = 0
-    try:
-        inner = list(fields(value)) if value else []
-    except (IndexError, ValueError):
-        return
-    for _, v in inner:
-        yield from numbers(v)
+# Fields of a packet, and of what is in it, that lead to numbers of processes.
+BUNDLE, EVENT, TIMESTAMP, COMPACT, NEXT_PID, WAKING_PID = 1, 2, 1, 4, 3, 8
+TREE, START = 2, 7
+DESCRIPTOR, PROCESS, THREAD = 60, 3, 4
+INTERNED, TASK, IID = 12, 48, 1
+
+
+def numbers(message, but):
+    return [v for n, v in fields(message) if isinstance(v, int) and n != but]
+
+
+def pids_in(packet):
+    for field, value in packet:
+        if field not in (BUNDLE, TREE, DESCRIPTOR, INTERNED):
+            continue
+        for number, inner in fields(value):
+            if field == BUNDLE and number == EVENT:
+                yield from numbers(inner, TIMESTAMP)
+                for _, payload in fields(inner):
+                    if isinstance(payload, bytes):
+                        yield from numbers(payload, None)
+            elif field == BUNDLE and number == COMPACT:
+                for column, pids in fields(inner):
+                    if column in (NEXT_PID, WAKING_PID):
+                        yield from packed(pids)
+            elif field == TREE and isinstance(inner, bytes):
+                yield from numbers(inner, START)
+            elif field == DESCRIPTOR and number in (PROCESS, THREAD):
+                yield from numbers(inner, START)
+            elif field == INTERNED and number == TASK:
+                yield from numbers(inner, IID)
 
 
 found = {}
 n = 0
 for packet in packets(open(trace, "rb").read()):
     n += 1
+    for pid in pids.intersection(pids_in(packet) if pids else ()):
+        found.setdefault(pid, f"packet {n}")
     for field, value in packet:
         where = f"packet {n}, field {field}"
-        for pid in pids.intersection(numbers(value) if pids else ()):
-            found.setdefault(pid, where)
         if isinstance(value, bytes):
             for word in [w for w in wanted if w in value]:
                 wanted.remove(word)

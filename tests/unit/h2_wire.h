@@ -10,8 +10,7 @@
 #include <nghttp2/nghttp2.h>
 
 #include "buf.h"
-#include "net/http2.h"
-#include "net/http2_frames.h"
+#include "net/http2_impl.h"
 
 #define H2_MAX_CALLS	 4096
 #define H2_MAX_EXCHANGES 4096

@@ -3,7 +3,7 @@
 #ifndef HTTP1_TALK_H
 #define HTTP1_TALK_H
 
-#include "net/http1.h"
+#include "net/http1_impl.h"
 
 #define TALK_MAX 256
 

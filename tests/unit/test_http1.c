@@ -31,10 +31,10 @@ START_TEST(a_request_and_its_response_are_one_exchange)
 	const struct exchange *e;
 
 	talk_ask(&t, request);
-	ck_assert_uint_eq(http1_open(t.http1), 1);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 1);
 	ck_assert_uint_eq(t.n, 0);
 	talk_answer(&t, response);
-	ck_assert_uint_eq(http1_open(t.http1), 0);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 	ck_assert_uint_eq(t.n, 1);
 	e = talk_next(&t);
 	ck_assert_int_eq(e->protocol, EXCHANGE_HTTP1);
@@ -109,7 +109,7 @@ START_TEST(pipelined_requests_are_answered_in_their_order)
 {
 	talk_ask(&t, "GET /1 HTTP/1.1\r\n\r\nHEAD /2 HTTP/1.1\r\n\r\nGET /3 HT");
 	talk_ask(&t, "TP/1.1\r\n\r\n");
-	ck_assert_uint_eq(http1_open(t.http1), 3);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 3);
 	talk_answer(&t, "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 201 OK\r\n"
 			"Content-Length: 9\r\n\r\nHTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n"
 			"\r\n2\r\nab\r\n0\r\n\r\n");
@@ -373,7 +373,7 @@ START_TEST(a_websocket_lasts_until_the_end)
 	ck_assert_int_eq(e->protocol, EXCHANGE_HTTP1);
 	ck_assert_int_eq(e->status, 101);
 	ck_assert_uint_eq(e->flags, 0);
-	ck_assert_uint_eq(http1_open(t.http1), 1);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 1);
 	talk_ask(&t, "GET / HTTP/1.1\r\n\r\n");
 	ck_assert_int_eq(t.next, HTTP1_GOES_ON);
 	http1_fin(t.http1, NET_RESPONSE, 5);
@@ -428,7 +428,7 @@ START_TEST(a_refused_tunnel_is_none)
 	talk_ask(&t, get);
 	talk_answer(&t, empty);
 	ck_assert_uint_eq(t.n, 2);
-	ck_assert_uint_eq(http1_open(t.http1), 0);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 }
 END_TEST
 
@@ -439,7 +439,7 @@ START_TEST(http2_may_follow)
 	ck_assert_int_eq(t.next, HTTP1_UPGRADED_H2C);
 	ck_assert_uint_eq(t.n, 1);
 	ck_assert_str_eq(t.got[0].upgrade, "h2c");
-	ck_assert_uint_eq(http1_open(t.http1), 0);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 	http1_end(t.http1, 9, EXCHANGE_CLOSED);
 	ck_assert_uint_eq(t.n, 1);
 }

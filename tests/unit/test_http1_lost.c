@@ -37,7 +37,7 @@ static void check_next(const char *path, int status, uint32_t flags)
 static void check_goes_on(void)
 {
 	ck_assert_uint_eq(t.n, 0);
-	ck_assert_uint_eq(http1_open(t.http1), 0);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 	for (int i = 0; i < 3; i++) {
 		talk_ask(&t, get);
 		talk_answer(&t, empty);
@@ -409,7 +409,7 @@ START_TEST(too_many_requests_have_no_names)
 {
 	for (int i = 0; i < 200; i++)
 		talk_ask(&t, get);
-	ck_assert_uint_le(http1_open(t.http1), 64);
+	ck_assert_uint_le(t.http1->queue.n_entries, 64);
 	ck_assert_uint_lt(http1_bytes(t.http1), 64 * 1024);
 	for (int i = 0; i < 200; i++)
 		talk_answer(&t, empty);
@@ -444,7 +444,7 @@ START_TEST(what_is_unfinished_is_handed_over_at_the_end)
 		check_next("/a", 200, flag);
 		check_next("/b", 0, flag | EXCHANGE_PIPELINED);
 		check_next("/c", 0, flag | EXCHANGE_PIPELINED);
-		ck_assert_uint_eq(http1_open(t.http1), 0);
+		ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 		teardown();
 		setup();
 	}
@@ -493,7 +493,7 @@ START_TEST(other_protocols_are_none_of_ours)
 	talk_ask(&t, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 	talk_ask(&t, "\x16\x03\x01");
 	talk_answer(&t, "\x16\x03\x01");
-	ck_assert_uint_eq(http1_open(t.http1), 0);
+	ck_assert_uint_eq(t.http1->queue.n_entries, 0);
 	check_goes_on();
 }
 END_TEST
