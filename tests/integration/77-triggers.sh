@@ -98,7 +98,7 @@ check "what follows is in the snapshot" aftermath
 
 # ---- HTTP ----
 
-cat >"$T/http.py" <<'END'
+cat >"$T/answers.py" <<'END'
 import http.server
 import socketserver
 
@@ -115,7 +115,7 @@ server = socketserver.TCPServer(("127.0.0.1", 0), Handler)  # looks nothing up
 print(server.server_address[1], flush=True)
 server.serve_forever()
 END
-spawn python3 "$T/http.py" >"$T/port" 2>"$T/http.log"
+spawn python3 "$T/answers.py" >"$T/port" 2>"$T/http.log"
 wait_for 30 test -s "$T/port"
 get() {
 	python3 -c "
@@ -133,10 +133,9 @@ check "an answer 500" fired http 'http:status>=500' "'GET /broken 500' took "
 
 cp "$(command -v bash)" "$T/crasher"
 await crash --on 'signal:crasher=SIGSEGV'
-(
-	"$T/crasher" -c 'kill -TERM $$'
-	"$T/crasher" -c 'kill -SEGV $$'
-) 2>/dev/null
+for signal in TERM SEGV; do
+	bash -c '"$1" -c "kill -$2 \$\$"; :' - "$T/crasher" $signal 2>/dev/null
+done
 check "a crash" fired crash 'signal:crasher=SIGSEGV' "crasher was killed by SIGSEGV"
 
 await exit --on 'exit:crasher=7'
