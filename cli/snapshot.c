@@ -64,7 +64,7 @@ static int parse_options(int argc, char **argv, struct snapshot *s)
 	int c;
 
 	optind = 1;
-	while ((c = getopt_long(argc, argv, "o:qh", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "o:fqh", options, NULL)) != -1) {
 		switch (c) {
 		case 'l':
 			if (text_duration_ns(optarg, MAX_LAST_NS, &s->last_ns) == 0 && s->last_ns)
