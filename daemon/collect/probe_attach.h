@@ -41,11 +41,12 @@ void probe_attached_free(struct probe_attached *a);
 void probe_attached_look(struct probe_attached *a, struct module *module, const char *path);
 /* Could a file of this name be meant, wherever it lies? */
 bool probe_attached_wants_name(const struct probe_attached *a, const char *name);
-/* Nobody looks for more now: is it on, or waiting? */
-void probe_attached_settle(struct probe_attached *a);
+/* Has a file been found for each of its places? */
+bool probe_attached_has_files(const struct probe_attached *a);
+/* Nobody looks for more now: is it on, or waiting? `near`: "; near it: ...", or nothing. */
+void probe_attached_settle(struct probe_attached *a, const char *near);
 
-bool probe_attached_pending(const struct probe_attached *a); /* answers are missing */
-void probe_attached_count(struct probe_attached *a);	     /* fills the probe's numbers */
+void probe_attached_count(struct probe_attached *a); /* fills the probe's numbers */
 
 /* Takes it away for a while; puts it back, once probe_ends_pending() says no. */
 void probe_attached_pause(struct probe_attached *a);

@@ -141,6 +141,8 @@ static void drop(struct probe_end *e)
 	if (e->n_numbers == 0)
 		return; /* it is only taken away for a while */
 	probe_places_forget_opens(e->places, p->id);
+	if (p->attached)
+		return; /* again */
 	p->n_hits = e->gone.n_hits;
 	p->n_over = e->gone.n_over;
 	p->n_unwanted = e->gone.n_unwanted;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "clock.h"
@@ -35,7 +36,7 @@
 #define UPDATE_NS (50 * NS_PER_MS)
 #define MAX_SEEN  65536
 /* A session waits so long for where its probes are: before, there are none. */
-#define ANSWER_NS (2 * NS_PER_SEC)
+#define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
 /* What a hit of a tracepoint costs beside our program. */
 #define TRACEPOINT_NS 200
@@ -139,6 +140,7 @@ static int look_at(void *ctx, const struct process *process)
 struct search {
 	struct probes_source *source;
 	struct probe_attached *attached;
+	struct nearest nearest; /* of names of files, where none is meant */
 };
 
 /* The system_library_wanted_fn. */
@@ -147,6 +149,15 @@ static bool is_wanted_file(void *ctx, const char *name)
 	const struct search *search = ctx;
 
 	return probe_attached_wants_name(search->attached, name);
+}
+
+/* The same: none is wanted. */
+static bool is_near(void *ctx, const char *name)
+{
+	struct search *search = ctx;
+
+	nearest_offer(&search->nearest, name);
+	return false;
 }
 
 /* The system_library_fn. */
@@ -160,15 +171,22 @@ static void on_file(void *ctx, int fd, const char *path)
 }
 
 /* What there is now, for one that is new. */
-static void look_for(struct probes_source *s, struct probe_attached *a)
+static void look_for(struct probes_source *s, const struct probe *p, struct probe_attached *a)
 {
-	struct search search = { s, a };
+	struct search search = { s, a, { .wanted = p->def.at.path } };
+	char near[PROBE_WHY_LEN] = "";
 
 	system_libraries_find("/", is_wanted_file, on_file, &search);
 	system_programs_find("/", is_wanted_file, on_file, &search);
 	hash_clear(s->seen);
 	hash_clear(s->known);
 	(void)process_table_each(s->env.processes, look_at, s);
+	if (!probe_attached_has_files(a)) {
+		system_libraries_find("/", is_near, on_file, &search);
+		system_programs_find("/", is_near, on_file, &search);
+		nearest_append(&search.nearest, near, sizeof(near));
+	}
+	probe_attached_settle(a, near);
 }
 
 /* ---- what it costs ---- */
@@ -275,8 +293,7 @@ static int on_attach(void *ctx, struct probe *p, char why[PROBE_WHY_LEN])
 	one->probe = p;
 	p->attached = one;
 	update_cost(s, p);
-	look_for(s, one->attached);
-	probe_attached_settle(one->attached);
+	look_for(s, p, one->attached);
 	return 0;
 }
 

@@ -265,3 +265,15 @@ void trigger_describe(const struct trigger_spec *spec, const struct trace_tap_ev
 		describe_slice(ev, arg, what, sizeof(what));
 	text_utf8(ret->what, sizeof(ret->what), what, strlen(what));
 }
+
+void trigger_fired_text(const char *spec, const struct trigger_fired *fired,
+			char dst[TRIGGER_TEXT_LEN])
+{
+	char text[TRIGGER_TEXT_LEN];
+	int len = snprintf(text, sizeof(text), "%s: %s", spec, fired->what);
+
+	if (fired->tgid && len >= 0 && (size_t)len < sizeof(text))
+		snprintf(text + len, sizeof(text) - (size_t)len, ", by %s (%u)",
+			 fired->comm[0] ? fired->comm : "?", fired->tgid);
+	text_utf8(dst, TRIGGER_TEXT_LEN, text, strlen(text));
+}

@@ -19,6 +19,12 @@
 #include "text.h"
 #include "trigger/trigger_psi.h"
 
+/* What has fired, for the trace. */
+struct trigger_mark {
+	char trigger[TRIGGER_SPEC_LEN], by[TRIGGER_BY_LEN];
+	struct trigger_fired fired;
+};
+
 struct trigger {
 	struct triggers *all;
 	struct trigger *next;
@@ -358,10 +364,25 @@ void triggers_each(const struct triggers *ts, trigger_each_fn *fn, void *ctx)
 			fn(ctx, t, t->by);
 }
 
-void triggers_each_mark(const struct triggers *ts, trigger_mark_fn *fn, void *ctx)
+size_t triggers_marks(const struct triggers *ts, struct flight_mark ret[TRIGGERS_MARKS])
 {
 	uint64_t i = ts->n_marks > TRIGGERS_MARKS ? ts->n_marks - TRIGGERS_MARKS : 0;
+	size_t n = 0;
 
-	for (; i < ts->n_marks; i++)
-		fn(ctx, &ts->marks[i % TRIGGERS_MARKS]);
+	for (; i < ts->n_marks; i++) {
+		const struct trigger_mark *mark = &ts->marks[i % TRIGGERS_MARKS];
+
+		ret[n++] = (struct flight_mark){
+			.time_ns = mark->fired.time_ns,
+			.name = mark->trigger,
+			.detail = mark->fired.what,
+			.by = mark->by,
+			.comm = mark->fired.comm,
+			.tgid = mark->fired.tgid,
+			.tid = mark->fired.tid,
+			.duration_ns = mark->fired.duration_ns,
+			.n_missed = mark->fired.n_missed,
+		};
+	}
+	return n;
 }

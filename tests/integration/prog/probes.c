@@ -8,6 +8,7 @@
  *				how often somebody did
  *	probes busy SECONDS	probed() without end, or until SIGTERM; prints how often
  *	probes threads N M	N threads, M calls of probed() each
+ *	probes cost N		N calls of probed(); prints the CPU time of one, in ns
  *	probes libc N M		a64l() of the C library, every M ms, N times
  *
  * Exit status 1: a function has not done what it does.
@@ -179,6 +180,25 @@ static int threads(long n, long each)
 	return 0;
 }
 
+static double cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static int cost(long n)
+{
+	double begin_ns = cpu_ns();
+
+	for (long i = 0; i < n; i++)
+		if (probed(i, "some text", NULL) != i * 3 + 1)
+			return 1;
+	printf("%.1f\n", (cpu_ns() - begin_ns) / (double)n);
+	return 0;
+}
+
 static int libc(long n, long ms)
 {
 	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
@@ -207,8 +227,10 @@ int main(int argc, char **argv)
 		return busy(atof(argv[2]));
 	if (strcmp(what, "threads") == 0 && argc > 3)
 		return threads(atol(argv[2]), atol(argv[3]));
+	if (strcmp(what, "cost") == 0)
+		return cost(atol(argv[2]));
 	if (strcmp(what, "libc") == 0 && argc > 3)
 		return libc(atol(argv[2]), atol(argv[3]));
-	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads|libc N [M]\n");
+	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads|cost|libc N [M]\n");
 	return 2;
 }
