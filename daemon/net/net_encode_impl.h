@@ -70,13 +70,18 @@ enum net_layer_kind {
 	LAYER_OVER, /* nothing more is understood */
 };
 
-/* When bytes were moved, the last few times. */
-#define NET_N_TIMES 8
+/*
+ * When bytes were moved, the last few times; where many requests are under way at once, the
+ * last many times.
+ */
+#define NET_FEW_TIMES  8
+#define NET_MANY_TIMES 512
 struct net_times {
 	struct net_time {
 		uint64_t off, end, time_ns;
-	} list[NET_N_TIMES];
-	uint32_t n; /* there were */
+	} few[NET_FEW_TIMES];
+	struct net_time *many; /* NET_MANY_TIMES, in place of the few; or NULL */
+	uint32_t n;	       /* there were */
 };
 
 /* What a layer has known of times that is over before its other end is. */
@@ -307,8 +312,12 @@ void net_layer_expire(struct net_layer *l, uint64_t now_ns);
 void net_peer_find(struct net_conn *c);
 void net_peer_forget(struct net_conn *c);
 /* A layer is over: its other end may still need to know when it has heard what. */
-void net_peer_leave(const struct net_layer *l);
+void net_peer_leave(struct net_layer *l);
 void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns);
+/* Without memory there are few. */
+void net_times_keep_many(struct net_times *t);
+size_t net_times_bytes(const struct net_times *t);
+void net_times_done(struct net_times *t);
 /*
  * When byte `off` was sent: the call's time is that of its return, when the other end may
  * have had it for long, or the trace may have said so already.
