@@ -192,14 +192,18 @@ struct net_process {
 	uint64_t counted_ns;			 /* when they were written last */
 	uint64_t counter_sent, counter_received; /* uuids */
 	bool is_counted;			 /* what they are is written */
+	struct net_origin *origin;		 /* the one that was used last */
 };
 
 struct net_origin {
 	uint64_t track;
+	char *name;
 	struct net_lanes requests, connections;
 };
 
 struct net_dns_memory;
+
+#define NET_RECENT_PROCESSES 16
 
 struct net_encoder {
 	struct encoder_env env;
@@ -208,8 +212,9 @@ struct net_encoder {
 	struct hash *streams;	/* by key */
 	struct hash *ends;	/* connections of TCP by what both ends know of them */
 	struct hash *processes; /* by tgid */
-	struct hash *origins;	/* by process track and name */
-	struct hash *names;	/* of requests that were used */
+	struct net_process *recent[NET_RECENT_PROCESSES];
+	struct hash *origins; /* by process track and name */
+	struct hash *names;   /* of requests that were used */
 	struct net_conn *oldest, *newest;
 	size_t n_conns;				     /* of all lists, ghosts too */
 	struct net_conn *first_closed, *last_closed; /* wait for late records */
