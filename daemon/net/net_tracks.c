@@ -61,7 +61,7 @@ struct net_process *net_process(struct net_encoder *enc, uint32_t tgid)
 	}
 	if (start_ns && p->start_ns != start_ns)
 		*p = (struct net_process){ .tgid = tgid, .start_ns = start_ns };
-	if (!p->track)
+	if (!trace_track_known(enc->env.writer, p->track))
 		p->track = trace_process_track(enc->env.writer, tgid, p->start_ns);
 	return p->track ? p : NULL;
 }
@@ -91,7 +91,7 @@ static uint64_t connections_track(struct net_encoder *enc, struct net_process *p
 		.description = CONNECTIONS_HELP,
 	};
 
-	if (!p->connections)
+	if (!trace_track_known(enc->env.writer, p->connections))
 		p->connections = trace_track(enc->env.writer, &track);
 	return p->connections;
 }
@@ -206,8 +206,10 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 
 	memcpy(key.name, name, strlen(name));
 	o = hash_get(enc->origins, &key, len);
+	if (o && !trace_track_known(enc->env.writer, o->track))
+		o->track = trace_track(enc->env.writer, &track);
 	if (o)
-		return o;
+		return o->track ? o : NULL;
 	if (hash_count(enc->origins) >= NET_MAX_ORIGINS && strcmp(name, "others") != 0) {
 		enc->over[NET_BOUND_ORIGINS]++;
 		return find_origin(enc, p, "others");
@@ -269,7 +271,7 @@ uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 		enc->over[NET_BOUND_LANES]++;
 		return 0;
 	}
-	if (lane >= 0 && !lanes->tracks[lane]) {
+	if (lane >= 0 && !trace_track_known(enc->env.writer, lanes->tracks[lane])) {
 		track.parent = o->track;
 		track.key = (uint64_t)lane;
 		lanes->tracks[lane] = trace_track(enc->env.writer, &track);
