@@ -32,7 +32,7 @@ cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
             $(if $(WERROR),-Werror) \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
             $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty
+libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty $(if $(filter x86,$(ARCH)),-lZydis)
 
 # ---- what there is to build; a new file needs no change here ----
 

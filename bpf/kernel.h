@@ -99,6 +99,7 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 	unsigned long arg_start, arg_end;
 	unsigned long start_stack;
+	unsigned long data_vm; /* pages */
 	unsigned long flags;
 };
 

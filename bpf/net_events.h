@@ -37,7 +37,9 @@ enum net_protocol {
 	NET_PROTOCOL_HTTP1,
 	NET_PROTOCOL_HTTP2, /* in clear text */
 	NET_PROTOCOL_TLS,
-	NET_PROTOCOL_DNS, /* over UDP or TCP, by port 53 */
+	NET_PROTOCOL_DNS,     /* over UDP or TCP, by port 53 */
+	NET_PROTOCOL_RESOLVE, /* what is said to systemd-resolved over its own socket, by its name
+			       */
 	N_NET_PROTOCOLS
 };
 

@@ -150,6 +150,8 @@ struct net_count {
 	__u64 first_ns, told_ns, told_messages;
 	__u32 n_told;
 	__u32 listing;
+	__u32 speaks_resolve; /* of a UNIX socket: 1 + whether it does; 0: not looked at yet */
+	__u32 pad;
 };
 
 struct {

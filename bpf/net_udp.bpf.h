@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * net_udp.bpf.h - datagrams: those of DNS whole, of others how much. And UNIX sockets,
- * of which nothing else is told either. A part of net.bpf.c.
+ * net_udp.bpf.h - datagrams: those of DNS whole, of others how much. And UNIX sockets, of
+ * which nothing else is told either, but for what systemd-resolved is asked. A part of
+ * net.bpf.c.
  */
 #ifndef NET_UDP_BPF_H
 #define NET_UDP_BPF_H
@@ -170,6 +171,60 @@ static __always_inline void tell_count(const struct net_count *c)
 	event_submit(ev);
 }
 
+/* ---- UNIX sockets ---- */
+
+const char resolve_path[40] = "/run/systemd/resolve/io.systemd.Resolve";
+
+/* Is its other end systemd-resolved's, by the whole of its name? */
+static __always_inline bool is_resolve(struct sock *sk)
+{
+	struct unix_sock *peer = (struct unix_sock *)BPF_CORE_READ((struct unix_sock *)sk, peer);
+	struct unix_address *addr = peer ? BPF_CORE_READ(peer, addr) : 0;
+	__u64 path[sizeof(resolve_path) / 8] = {};
+
+	if (!addr || bpf_probe_read_kernel(path, sizeof(path), addr->name[0].sun_path))
+		return false;
+	for (int i = 0; i < sizeof(resolve_path); i++)
+		if (((char *)path)[i] != resolve_path[i])
+			return false;
+	return true;
+}
+
+static __always_inline bool speaks_resolve(struct net_count *c, struct sock *sk)
+{
+	if (!c->speaks_resolve)
+		c->speaks_resolve = 1 + is_resolve(sk);
+	return c->speaks_resolve > 1;
+}
+
+/* What is asked of it, and what it answers: names and addresses. */
+static __noinline int move_resolve(struct sock *sk, struct net_count *c, __u32 len, __u32 sent)
+{
+	struct net_move m = { .who = c->owner, .sock = &c->sock, .len = len, .fd = -1 };
+	struct net_room *room = enter_room();
+
+	m.now = bpf_ktime_get_boot_ns();
+	m.protocol = NET_PROTOCOL_RESOLVE;
+	m.flags = sent ? NET_SENT : 0;
+	m.off = __sync_fetch_and_add(sent ? &c->tx_bytes : &c->rx_bytes, len);
+	__sync_fetch_and_add(sent ? &c->tx_messages : &c->rx_messages, 1);
+	c->told_messages = c->tx_messages + c->rx_messages;
+	if (!room) {
+		m.flags |= NET_CUT;
+		record_bare_move(&m);
+		return 0;
+	}
+	if (find_bytes(&room->cursor, sk, &c->many, &m)) {
+		room->n_bytes = gather(room, len < NET_MAX_PAYLOAD ? len : NET_MAX_PAYLOAD);
+		if (room->n_bytes)
+			run_add(room, 0, room->n_bytes);
+		room->cut |= len > NET_MAX_PAYLOAD;
+	}
+	record_move(room, &m);
+	room->busy = 0;
+	return 0;
+}
+
 static __noinline int move_unix(struct sock *sk, __u32 len, bool sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -183,8 +238,11 @@ static __noinline int move_unix(struct sock *sk, __u32 len, bool sent)
 		return 0;
 	if (!c->sock.family)
 		put_unix_ends(&c->sock, sk);
-	if (c->sock.protocol == SOCK_STREAM)
+	if (c->sock.protocol == SOCK_STREAM) {
 		net_thread_io(task, &c->sock, NET_PROTOCOL_UNKNOWN, sent, now);
+		if (speaks_resolve(c, sk))
+			return move_resolve(sk, c, len, sent);
+	}
 	if (!count(c, len, sent, now))
 		return 0;
 	put_unix_ends(&c->sock, sk);

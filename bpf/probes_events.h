@@ -30,7 +30,8 @@ enum probes_op {
 	PROBES_FIELD,	 /* dst = `size` bytes at offset imm of the record of a tracepoint, or of
 			    the arguments of fentry and fexit; PROBES_SIGNED */
 	PROBES_RECORD,	 /* dst = where that record is, in memory of the kernel, + imm */
-	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4) */
+	PROBES_TASK,	 /* dst = tgid (imm 0), tid (1), CPU (2), time in ns (3), uid (4), pages of
+			    private writable mappings (5) */
 	PROBES_LOAD,	 /* dst = `size` bytes at a + imm; PROBES_SIGNED, PROBES_KERNEL */
 	PROBES_ADD,	 /* dst = a op b: these up to PROBES_GE; b is `imm` with PROBES_IMM */
 	PROBES_SUB,
@@ -53,12 +54,12 @@ enum probes_op {
 	PROBES_JUMP_IF, /* likewise if a is not 0 */
 	PROBES_JUMP_UNLESS,
 	PROBES_TEXT_EQ, /* dst = whether the string at a is texts[imm], of struct probe_code, or
-			   begins with it: PROBES_PREFIX, PROBES_KERNEL */
+			   begins with it: PROBES_PREFIX, _KERNEL, _SIZED */
 	/* What becomes of values: */
 	PROBES_FILTER,	  /* the hit is not wanted if a is 0, or was not to be read */
 	PROBES_EMIT,	  /* the next argument is a */
 	PROBES_EMIT_TEXT, /* the next argument is the string at a, of at most imm bytes;
-			     PROBES_KERNEL */
+			     PROBES_KERNEL, PROBES_SIZED */
 	PROBES_KEY,	  /* the hit's key is a: of a begin and its end */
 	PROBES_COUNTER,	  /* the value of the probe's counter is a */
 	N_PROBES_OPS
@@ -69,6 +70,7 @@ enum probes_op {
 #define PROBES_KERNEL 2 /* memory of the kernel or of the process: the address tells */
 #define PROBES_IMM    4
 #define PROBES_PREFIX 8
+#define PROBES_SIZED  16 /* the string has no more than b bytes, NUL or not */
 
 struct probes_insn {
 	__u8 op; /* enum probes_op */

@@ -11,6 +11,7 @@ int cmd_mark(int argc, char **argv);
 int cmd_probe(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_snapshot(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_symbolize(int argc, char **argv);
 int cmd_watch(int argc, char **argv);

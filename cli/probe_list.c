@@ -30,6 +30,10 @@ static void print_one(const ProbeStatus *p)
 		printf(", %" PRIu64 " over its rate", p->over);
 	if (p->unwanted)
 		printf(", %" PRIu64 " by its condition not wanted", p->unwanted);
+	if (p->lost)
+		printf(", %" PRIu64 " lost", p->lost);
+	if (p->paused_ns)
+		printf(", taken away for %.1f s", (double)p->paused_ns / 1e9);
 	if (p->cost_ns)
 		printf(", %.1f us each", (double)p->cost_ns / 1000);
 	if (p->session)
@@ -75,6 +79,8 @@ static void json_one(struct json *j, const ProbeStatus *p)
 	json_u64(j, "hits", p->hits);
 	json_u64(j, "over", p->over);
 	json_u64(j, "unwanted", p->unwanted);
+	json_u64(j, "lost", p->lost);
+	json_u64(j, "paused_ns", p->paused_ns);
 	json_u64(j, "cost_ns", p->cost_ns);
 	json_end(j);
 }

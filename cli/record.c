@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -23,6 +21,7 @@
 #include "client.h"
 #include "command.h"
 #include "io.h"
+#include "output.h"
 #include "record_options.h"
 #include "record_summary.h"
 
@@ -40,63 +39,6 @@ struct record {
 	bool progress_shown;
 	bool useless; /* the command never ran: nobody wants the file */
 };
-
-/* ---- output file ---- */
-
-static void make_name(char *dst, size_t size)
-{
-	char host[64] = "trace", date[32];
-	time_t now = time(NULL);
-	struct tm tm;
-
-	(void)gethostname(host, sizeof(host) - 1);
-	if (strchr(host, '/'))
-		strcpy(host, "trace");
-	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-	snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
-}
-
-static int cannot_create(const char *path, int error)
-{
-	fprintf(stderr, "tracectl: cannot create %s: %s%s\n", clean(path), strerror(error),
-		error == EEXIST ? " (--force overwrites it)" : "");
-	return -error;
-}
-
-/* With the caller's rights; never through a symbolic link, never into a pipe or device by name. */
-static int open_output(struct record *rec)
-{
-	const struct record_options *o = &rec->options;
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	struct stat st;
-
-	if (o->output && strcmp(o->output, "-") == 0) {
-		strcpy(rec->path, "-");
-		rec->fd = STDOUT_FILENO;
-		if (!isatty(STDOUT_FILENO))
-			return 0;
-		fputs("tracectl: a trace is no text: redirect standard output\n", stderr);
-		return -EINVAL;
-	}
-	if (!o->output)
-		make_name(rec->path, sizeof(rec->path));
-	else if (strlen(o->output) < sizeof(rec->path))
-		strcpy(rec->path, o->output);
-	else
-		return cannot_create(o->output, ENAMETOOLONG);
-	rec->fd = open(rec->path, flags | (o->force ? 0 : O_EXCL), 0644);
-	if (rec->fd < 0)
-		return cannot_create(rec->path, errno);
-	if (fstat(rec->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		fprintf(stderr, "tracectl: %s is not a regular file\n", clean(rec->path));
-		return -EINVAL;
-	}
-	if (ftruncate(rec->fd, 0) < 0) {
-		fprintf(stderr, "tracectl: %s: %s\n", clean(rec->path), strerror(errno));
-		return -errno;
-	}
-	return 0;
-}
 
 /* ---- the command ---- */
 
@@ -331,7 +273,7 @@ static int list_events(void)
 int cmd_record(int argc, char **argv)
 {
 	struct record rec = { .fd = -1, .signal_fd = -1, .command = CHILD_NONE };
-	char *line = record_command_line(argc, argv); /* before lists in it are split */
+	char *line = output_command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
 
@@ -353,7 +295,7 @@ int cmd_record(int argc, char **argv)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		goto done;
 	}
-	if (open_output(&rec) < 0)
+	if (output_open(rec.options.output, rec.options.force, rec.path, &rec.fd) < 0)
 		goto done;
 	if (start_session(&rec, line) < 0) {
 		if (rec.fd != STDOUT_FILENO && rec.bytes == 0)

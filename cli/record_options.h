@@ -59,9 +59,7 @@ struct record_options {
 int record_options_parse(int argc, char **argv, struct record_options *ret);
 int watch_options_parse(int argc, char **argv, struct record_options *ret);
 
-/* In record_request.c. As it was written: to be called before lists are split. NULL: no memory. */
-char *record_command_line(int argc, char **argv);
-/* What points somewhere points into the options. */
+/* In record_request.c. What points somewhere points into the options. */
 void record_fill_start(StartRequest *start, const struct record_options *o);
 /* Forks the command, if there is one, and makes it what is recorded. */
 int record_prepare_child(struct record_options *o, struct child *c);

@@ -1,26 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_request.c - what the daemon is asked for, of the options. */
-#include <string.h>
-
-#include "buf.h"
 #include "record_options.h"
-
-char *record_command_line(int argc, char **argv)
-{
-	struct buf text = { 0 };
-
-	if (buf_append(&text, "tracectl", 8) < 0)
-		return NULL;
-	for (int i = 0; i < argc; i++)
-		if (buf_append(&text, " ", 1) < 0 ||
-		    buf_append(&text, argv[i], strlen(argv[i])) < 0)
-			break;
-	if (buf_append(&text, "", 1) < 0) {
-		buf_done(&text);
-		return NULL;
-	}
-	return (char *)text.data;
-}
 
 void record_fill_start(StartRequest *start, const struct record_options *o)
 {

@@ -13,6 +13,7 @@
 #include "command.h"
 #include "json.h"
 #include "probe_list.h"
+#include "status_triggers.h"
 
 static int usage(FILE *out, int status)
 {
@@ -71,6 +72,29 @@ static void print_session(const SessionStatus *s)
 	putchar('\n');
 }
 
+static void print_flight(const FlightStatus *f)
+{
+	const SessionStatus *s = f->session;
+
+	printf("flight recorder: ");
+	if (!f->enabled) {
+		puts("off");
+		return;
+	}
+	if (!f->recording || !s) {
+		printf("does not record: %s\n", clean(f->why));
+		return;
+	}
+	printf("the last %.1f s, %.1f of %.1f MB, %s; %" PRIu64 " events, %" PRIu64
+	       " lost; %" PRIu64 " snapshots\n%-6s",
+	       (double)f->span_ns / 1e9, (double)f->held / 1e6, (double)f->size / 1e6,
+	       s->sampling && s->sampling[0] ? clean(s->sampling) : "no samples", s->events,
+	       s->lost + s->dropped, f->snapshots, "");
+	for (size_t i = 0; i < s->n_sources; i++)
+		printf(" %s", clean(s->sources[i]));
+	putchar('\n');
+}
+
 static void print_status(const Status *st, const struct source_list *sources, const Probes *probes,
 			 bool private)
 {
@@ -119,6 +143,9 @@ static void print_status(const Status *st, const struct source_list *sources, co
 	printf("sessions:%s\n", st->n_sessions ? "" : " none");
 	for (size_t i = 0; i < st->n_sessions; i++)
 		print_session(st->sessions[i]);
+	if (st->flight && !private)
+		print_flight(st->flight);
+	status_print_triggers(st);
 	if (probes && probes->n_probes)
 		puts("probes:");
 	if (probes)
@@ -159,6 +186,32 @@ static void json_session(struct json *j, const SessionStatus *s)
 	json_u64(j, "dropped", s->dropped);
 	json_array(j, "sources");
 	for (size_t i = 0; i < s->n_sources; i++)
+		json_string(j, NULL, s->sources[i]);
+	json_end(j);
+	json_end(j);
+}
+
+static void json_flight(struct json *j, const FlightStatus *f)
+{
+	const SessionStatus *s = f->session;
+
+	json_object(j, "flight");
+	json_bool(j, "enabled", f->enabled);
+	json_bool(j, "recording", f->recording);
+	json_string(j, "why", f->why);
+	json_u64(j, "size", f->size);
+	json_u64(j, "held", f->held);
+	json_u64(j, "span_ns", f->span_ns);
+	json_u64(j, "segments", f->segments);
+	json_u64(j, "given_up", f->given_up);
+	json_u64(j, "snapshots", f->snapshots);
+	json_u64(j, "snapshot_bytes", f->snapshot_bytes);
+	json_u64(j, "bytes", s ? s->bytes : 0);
+	json_u64(j, "events", s ? s->events : 0);
+	json_u64(j, "lost", s ? s->lost + s->dropped : 0);
+	json_string(j, "sampling", s ? s->sampling : NULL);
+	json_array(j, "sources");
+	for (size_t i = 0; s && i < s->n_sources; i++)
 		json_string(j, NULL, s->sources[i]);
 	json_end(j);
 	json_end(j);
@@ -210,6 +263,9 @@ static void json_status(const Status *st, const struct source_list *sources, con
 	for (size_t i = 0; i < st->n_sessions; i++)
 		json_session(&j, st->sessions[i]);
 	json_end(&j);
+	if (st->flight)
+		json_flight(&j, st->flight);
+	status_json_triggers(&j, st);
 	if (probes)
 		probe_list_json(&j, "probes", probes->probes, probes->n_probes);
 	json_end(&j);
@@ -234,7 +290,8 @@ static int ask_and_print(struct client *client, bool as_json)
 	ask_probes.probe_list = &probes_request;
 	r = client_ask(client, &ask_status, &status, err, sizeof(err));
 	/* While nobody records, sources that have never run are tried, to say what works. */
-	if (r == 0 && status->status && status->status->n_sessions == 0)
+	if (r == 0 && status->status && status->status->n_sessions == 0 &&
+	    !(status->status->flight && status->status->flight->recording))
 		r = client_ask(client, &ask_sources, &tried, err, sizeof(err));
 	/* Who may see nothing of others has no list of probes. */
 	if (r == 0 && client_ask(client, &ask_probes, &probes, err, sizeof(err)) < 0)

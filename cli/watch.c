@@ -18,6 +18,7 @@
 #include "clean.h"
 #include "client.h"
 #include "command.h"
+#include "output.h"
 #include "record_options.h"
 #include "record_summary.h"
 
@@ -232,7 +233,7 @@ static int catch_signals(struct watch *w)
 int cmd_watch(int argc, char **argv)
 {
 	struct watch w = { .signal_fd = -1, .command = CHILD_NONE, .status = EXIT_FAILED };
-	char *line = record_command_line(argc, argv); /* before lists in it are split */
+	char *line = output_command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
 

@@ -10,6 +10,7 @@
 #include "event.h"
 #include "io.h"
 #include "text.h"
+#include "trigger/trigger_match.h"
 
 #define MAX_FILE (64 * 1024)
 #define MAX_LINE 512
@@ -58,6 +59,9 @@ static const struct section {
 	{ "daemon", daemon_keys },
 	{ "flight", flight_keys },
 };
+
+/* One of several; its keys are read by trigger_config.c. */
+static const struct section trigger_section = { "trigger NAME", NULL };
 
 void config_defaults(struct config *config)
 {
@@ -145,10 +149,16 @@ static void explain(const struct key *key, const char *value, char *err, size_t 
 			 (unsigned long long)key->min, (unsigned long long)key->max);
 }
 
-static int begin_section(char *line, const struct section **section, char *err, size_t err_size)
+static int begin_section(char *line, const struct section **section, struct config *config,
+			 char *err, size_t err_size)
 {
 	size_t len = strlen(line);
 
+	if (strncmp(line, "[trigger ", 9) == 0 && line[len - 1] == ']') {
+		line[len - 1] = '\0';
+		*section = &trigger_section;
+		return trigger_config_begin(&config->triggers, trim(line + 9), err, err_size);
+	}
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		size_t n = strlen(sections[i].name);
 
@@ -158,7 +168,8 @@ static int begin_section(char *line, const struct section **section, char *err, 
 		*section = &sections[i];
 		return 0;
 	}
-	snprintf(err, err_size, "unknown section %s: there are [daemon] and [flight]", line);
+	snprintf(err, err_size,
+		 "unknown section %s: there are [daemon], [flight] and [trigger NAME]", line);
 	return -EINVAL;
 }
 
@@ -169,7 +180,7 @@ static int parse_line(char *line, const struct section **section, struct config 
 	const char *name;
 
 	if (line[0] == '[')
-		return begin_section(line, section, err, err_size);
+		return begin_section(line, section, config, err, err_size);
 	if (!value) {
 		snprintf(err, err_size, "'%s' is not of the form key = value", line);
 		return -EINVAL;
@@ -177,6 +188,8 @@ static int parse_line(char *line, const struct section **section, struct config 
 	*value++ = '\0';
 	name = trim(line);
 	value = trim(value);
+	if (*section == &trigger_section)
+		return trigger_config_key(&config->triggers, name, value, err, err_size);
 	for (const struct key *key = (*section)->keys; key->name; key++) {
 		if (strcmp(key->name, name) != 0)
 			continue;
@@ -189,16 +202,68 @@ static int parse_line(char *line, const struct section **section, struct config 
 	return -EINVAL;
 }
 
+static bool has_source(const struct flight_config *flight, const char *source)
+{
+	char names[sizeof(flight->sources)], *save = NULL;
+
+	strcpy(names, flight->sources);
+	for (char *name = strtok_r(names, ", \t", &save); name;
+	     name = strtok_r(NULL, ", \t", &save))
+		if (strcmp(name, source) == 0)
+			return true;
+	return false;
+}
+
+/* What is not recorded never fires. */
+static int check_trigger(const struct flight_config *flight, const struct trigger_config *c,
+			 char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < c->n_on; i++) {
+		char why[TRIGGER_WHY_LEN];
+		struct trigger_spec spec;
+		const char *source;
+
+		if (trigger_spec_parse(c->on[i], &spec, why) < 0)
+			continue; /* it was taken */
+		source = trigger_source(&spec);
+		if (!source || has_source(flight, source))
+			continue;
+		snprintf(err, err_size,
+			 "[trigger %s]: '%s' needs source %s: add it to sources in [flight]",
+			 c->name, spec.text, source);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* What no line is wrong about by itself. */
+static int check_triggers(const struct config *config, char *err, size_t err_size)
+{
+	const struct trigger_configs *t = &config->triggers;
+	int r = 0;
+
+	if (t->n > 0 && !config->flight.enabled) {
+		snprintf(err, err_size,
+			 "[trigger %s] needs the flight recorder: enabled = yes in [flight]",
+			 t->list[0].name);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; r == 0 && i < t->n; i++)
+		r = check_trigger(&config->flight, &t->list[i], err, err_size);
+	return r < 0 ? r : trigger_config_check(t, err, err_size);
+}
+
 int config_parse(const char *name, const char *text, size_t len, struct config *config, char *err,
 		 size_t err_size)
 {
 	const struct section *section = &sections[0]; /* of what stands before the first */
+	char why[MAX_LINE + 128];
 	unsigned n_line = 0;
 
 	while (len > 0) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end ? (size_t)(end - text) : len;
-		char line[MAX_LINE], *p, why[MAX_LINE + 128];
+		char line[MAX_LINE], *p;
 		int r = 0;
 
 		n_line++;
@@ -221,6 +286,10 @@ int config_parse(const char *name, const char *text, size_t len, struct config *
 		}
 		text += n + (end != NULL);
 		len -= n + (end != NULL);
+	}
+	if (check_triggers(config, why, sizeof(why)) < 0) {
+		snprintf(err, err_size, "%s: %s", name, why);
+		return -EINVAL;
 	}
 	return 0;
 }

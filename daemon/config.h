@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trigger/trigger_config.h"
+
 #define CONFIG_PATH "/etc/tracer/tracerd.conf"
 
 /* [flight] */
@@ -28,6 +30,7 @@ struct config {
 	uint64_t user_sessions; /* of each of them at one time */
 	uint64_t user_queue_bytes; /* user_queue: as client_queue, of theirs */
 	struct flight_config flight;
+	struct trigger_configs triggers;
 };
 
 void config_defaults(struct config *config);

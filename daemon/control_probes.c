@@ -130,12 +130,15 @@ static void list_probe(void *ctx, struct probe *p)
 	l->msg.why = l->why;
 	l->msg.has_id = l->msg.has_uid = l->msg.has_sites = l->msg.has_hits = 1;
 	l->msg.has_over = l->msg.has_unwanted = l->msg.has_session = l->msg.has_cost_ns = 1;
+	l->msg.has_lost = l->msg.has_paused_ns = 1;
 	l->msg.id = p->id;
 	l->msg.uid = p->uid;
 	l->msg.sites = p->n_sites;
 	l->msg.hits = p->n_hits;
 	l->msg.over = p->n_over;
 	l->msg.unwanted = p->n_unwanted;
+	l->msg.lost = p->n_lost;
+	l->msg.paused_ns = p->paused_ns;
 	l->msg.session = session.id;
 	l->msg.cost_ns = p->cost_ns;
 }
@@ -276,10 +279,14 @@ static int start_source(struct adding *a, char why[PROBE_WHY_LEN])
 		.ctx = a,
 	};
 	struct trace_config config = { .sources = 1u << index };
+	char reason[WHY_LEN] = "";
+	int r;
 
 	if (sources_state(session_manager_sources(sessions), (unsigned)index))
 		return 0;
-	return session_manager_start(sessions, &config, 0, &owner, why, &a->session);
+	r = session_manager_start(sessions, &config, 0, &owner, reason, &a->session);
+	snprintf(why, PROBE_WHY_LEN, "%.*s", PROBE_WHY_LEN - 1, reason);
+	return r;
 }
 
 static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN])

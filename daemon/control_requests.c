@@ -12,7 +12,9 @@
 #include "collector.h"
 #include "control_frame.h"
 #include "control_probes.h"
+#include "control_snapshot.h"
 #include "control_status.h"
+#include "control_triggers.h"
 #include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
@@ -29,6 +31,8 @@ struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
 	struct control_probes *probes;
+	struct control_snapshots *snapshots;
+	struct control_triggers *triggers;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -48,6 +52,11 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 		.sessions = env->sessions,
 		.probes = env->probes,
 	};
+	struct control_triggers_env triggers = {
+		.loop = env->loop,
+		.triggers = env->triggers,
+		.flight = env->flight,
+	};
 	struct control_requests *r = calloc(1, sizeof(*r));
 	int err;
 
@@ -55,8 +64,13 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 		return -ENOMEM;
 	r->env = *env;
 	err = control_probes_new(&probes, &r->probes);
+	if (err == 0)
+		err = control_snapshots_new(env->flight, env->triggers, &r->snapshots);
+	triggers.snapshots = r->snapshots;
+	if (err == 0)
+		err = control_triggers_new(&triggers, &r->triggers);
 	if (err < 0) {
-		free(r);
+		control_requests_free(r);
 		return err;
 	}
 	*ret = r;
@@ -65,8 +79,11 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 
 void control_requests_free(struct control_requests *r)
 {
-	if (r)
+	if (r) {
+		control_triggers_free(r->triggers);
+		control_snapshots_free(r->snapshots);
 		control_probes_free(r->probes);
+	}
 	free(r);
 }
 
@@ -389,6 +406,9 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 		.symbolizer = r->env.symbolizer,
 		.unwinder = r->env.unwinder,
 		.interpreter = r->env.interpreter,
+		.triggers = r->env.triggers,
+		.trigger_files = r->env.trigger_files,
+		.flight = r->env.flight,
 		.start_ns = r->env.start_ns,
 		.notes = r->env.notes,
 		.n_clients = (unsigned)control_server_n_clients(r->server),
@@ -420,6 +440,20 @@ static int on_probe_remove(struct control_requests *r, struct control_client *cl
 	return control_probes_remove(r->probes, client, req);
 }
 
+static int on_snapshot(struct control_requests *r, struct control_client *client,
+		       const Request *req)
+{
+	const struct control_snapshot what = {
+		.id = req->id,
+		.last_ns = req->snapshot->last_ns,
+		.command_line = req->snapshot->command_line,
+	};
+
+	if (req->snapshot->n_on)
+		return control_triggers_wait(r->triggers, client, req);
+	return control_snapshots_send(r->snapshots, client, &what);
+}
+
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
 {
 	static const struct {
@@ -437,6 +471,7 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 		{ offsetof(Request, probe_add), on_probe_add, false },
 		{ offsetof(Request, probe_list), on_probe_list, false },
 		{ offsetof(Request, probe_remove), on_probe_remove, false },
+		{ offsetof(Request, snapshot), on_snapshot, false },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -460,6 +495,8 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct recording *rec = control_client_data(client);
 
 	control_probes_gone(r->probes, client);
+	control_triggers_gone(r->triggers, client);
+	control_snapshots_gone(r->snapshots, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

@@ -10,11 +10,13 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "cost.h"
+#include "flight/flight.h"
 #include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "session_own.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_status.h"
 #include "unwind/unwinder.h"
 
 #define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
@@ -163,27 +165,18 @@ struct session_list {
 	size_t n;
 };
 
-static void list_session(void *ctx, const struct managed_session *ms,
-			 const struct session_owner *owner)
+/* What it records, and how that goes. */
+static void fill_session(SessionStatus *msg, const struct session *s, char **source_names)
 {
-	struct session_list *list = ctx;
-	struct session *s = managed_session(ms);
-	SessionStatus *msg = &list->msgs[list->n];
 	const char *why;
 
-	if (list->n == MAX_SHOWN_SESSIONS || !is_own_session(list->client, owner))
-		return;
 	session_status__init(msg);
-	list->ptrs[list->n] = msg;
-	msg->has_id = msg->has_uid = msg->has_pid = msg->has_elapsed_ns = 1;
-	msg->has_bytes = msg->has_events = msg->has_lost = msg->has_dropped = 1;
-	msg->id = managed_session_id(ms);
-	msg->uid = owner->uid;
-	msg->pid = (uint32_t)owner->pid;
+	msg->has_elapsed_ns = msg->has_bytes = msg->has_events = 1;
+	msg->has_lost = msg->has_dropped = 1;
 	msg->elapsed_ns = session_elapsed_ns(s);
 	msg->sampling = (char *)session_sampling(s);
 	msg->bytes = session_bytes(s);
-	msg->sources = list->source_names[list->n];
+	msg->sources = source_names;
 	for (unsigned i = 0; collectors[i]; i++) {
 		struct session_ledger l;
 
@@ -195,7 +188,59 @@ static void list_session(void *ctx, const struct managed_session *ms,
 		msg->lost += l.n_lost;
 		msg->dropped += l.n_dropped;
 	}
+}
+
+static void list_session(void *ctx, const struct managed_session *ms,
+			 const struct session_owner *owner)
+{
+	struct session_list *list = ctx;
+	SessionStatus *msg = &list->msgs[list->n];
+
+	if (list->n == MAX_SHOWN_SESSIONS || owner->is_flight ||
+	    !is_own_session(list->client, owner))
+		return;
+	fill_session(msg, managed_session(ms), list->source_names[list->n]);
+	list->ptrs[list->n] = msg;
+	msg->has_id = msg->has_uid = msg->has_pid = 1;
+	msg->id = managed_session_id(ms);
+	msg->uid = owner->uid;
+	msg->pid = (uint32_t)owner->pid;
 	list->n++;
+}
+
+/* ---- the flight recorder ---- */
+
+struct flight_message {
+	FlightStatus msg;
+	SessionStatus session;
+	char *source_names[MAX_COLLECTORS];
+};
+
+static FlightStatus *fill_flight(struct flight_message *m, const struct flight *flight)
+{
+	FlightStatus *msg = &m->msg;
+	struct flight_status status;
+
+	flight_status(flight, &status);
+	flight_status__init(msg);
+	msg->has_enabled = msg->has_recording = msg->has_size = msg->has_held = 1;
+	msg->has_span_ns = msg->has_segments = msg->has_given_up = 1;
+	msg->has_snapshots = msg->has_snapshot_bytes = 1;
+	msg->enabled = status.enabled;
+	msg->recording = status.recording;
+	msg->why = (char *)status.why;
+	msg->size = status.size_bytes;
+	msg->held = status.held_bytes;
+	msg->span_ns = status.begin_ns ? boot_ns() - status.begin_ns : 0;
+	msg->segments = status.n_segments;
+	msg->given_up = status.n_dropped;
+	msg->snapshots = status.n_snapshots;
+	msg->snapshot_bytes = status.snapshot_bytes;
+	if (status.session) {
+		fill_session(&m->session, status.session, m->source_names);
+		msg->session = &m->session;
+	}
+	return msg;
 }
 
 /* ---- all of it ---- */
@@ -217,7 +262,8 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    symbolizer_second_worker_pid(env->symbolizer),
 			    unwinder_worker_pid(env->unwinder),
 			    symbolizer_jit_worker_pid(env->symbolizer),
-			    symbolizer_lines_worker_pid(env->symbolizer) };
+			    symbolizer_lines_worker_pid(env->symbolizer),
+			    symbolizer_probes_worker_pid(env->symbolizer) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
 	struct interpreter_stats interpreters;
@@ -278,6 +324,7 @@ int control_status_reply(const struct control_status_env *env, struct control_cl
 {
 	struct source_list *sources = calloc(1, sizeof(*sources));
 	struct session_list *sessions = calloc(1, sizeof(*sessions));
+	struct flight_message flight;
 	Reply reply = REPLY__INIT;
 	Status msg = STATUS__INIT;
 	int r = -ENOMEM;
@@ -288,6 +335,8 @@ int control_status_reply(const struct control_status_env *env, struct control_cl
 		if (control_client_sees_all(client)) {
 			list_sources(session_manager_sources(env->sessions), sources);
 			fill_status(&msg, env);
+			msg.flight = fill_flight(&flight, env->flight);
+			trigger_status_fill(&msg, env->triggers, env->trigger_files);
 		} else {
 			list_own_sources(env->sessions, client, sources);
 			fill_own_status(&msg, env);

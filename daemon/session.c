@@ -46,7 +46,7 @@ void session_free(struct session *s)
 		ledger_free(src->ledger);
 	}
 	lines_query_free(s->lines);
-	hash_free(s->lines_told);
+	trace_lines_done(&s->told);
 	trace_writer_free(s->writer);
 	own_view_free(s->own);
 	free(s->config.command_line);
@@ -236,6 +236,8 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 
 	why[0] = '\0';
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
+	if (r == 0 && env->segments)
+		r = trace_writer_split(s->writer);
 	if (r == 0 && s->config.owner.only_own)
 		r = own_view_new(&s->config, s->env.processes, &s->own);
 	if (r == 0)
@@ -404,8 +406,7 @@ static bool any_pending(const struct session *s)
 	return false;
 }
 
-/* All that was recorded, to the last event. */
-static int write_rest(struct session *s, uint64_t now_ns)
+int session_write_rest(struct session *s, uint64_t now_ns)
 {
 	int r;
 
@@ -454,7 +455,7 @@ int session_finish(struct session *s, uint64_t now_ns)
 		}
 		s->is_written = true;
 		if (r == 0)
-			r = write_rest(s, now_ns);
+			r = session_write_rest(s, now_ns);
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}
@@ -485,12 +486,16 @@ void session_ledger(const struct session *s, unsigned i, struct session_ledger *
 	ret->n_filtered = src->n_filtered + stats.n_skipped;
 	ret->n_dropped = stats.n_dropped;
 	ret->n_written = stats.n_written;
+	if (s->since)
+		session_mark_ledger(s->since, i, ret);
 }
 
 const uint64_t *session_stack_ends(const struct session *s, unsigned i)
 {
 	const struct session_source *src = &s->sources[i];
 
+	if (s->since)
+		return session_mark_ends(s->since, i);
 	return src->on && collectors[i]->stack_ends ? collectors[i]->stack_ends(src->encoder)
 						    : NULL;
 }

@@ -26,6 +26,7 @@
 #define DRAIN_INTERVAL_NS (40 * NS_PER_MS)
 #define BUSY_INTERVAL_NS  NS_PER_MS
 #define DRAIN_SLICE_NS	  (10 * NS_PER_MS)
+#define CATCH_UP_NS	  (50 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
 #define TICK_INTERVAL_NS  NS_PER_SEC
 
@@ -52,6 +53,7 @@ struct session_manager {
 	struct event_source *timer; /* while there are sessions */
 	bool is_busy;		    /* the timer has the shorter interval */
 	uint64_t flushed_ns, ticked_ns;
+	pid_t child; /* 0: none */
 };
 
 /* The source_event_fn: one record, to every session that may want it. */
@@ -132,16 +134,33 @@ static void update_own(struct session_manager *m)
 			    symbolizer_second_worker_pid(m->env.symbolizer),
 			    unwinder_worker_pid(m->env.unwinder),
 			    symbolizer_jit_worker_pid(m->env.symbolizer),
-			    symbolizer_lines_worker_pid(m->env.symbolizer) };
+			    symbolizer_lines_worker_pid(m->env.symbolizer),
+			    symbolizer_probes_worker_pid(m->env.symbolizer) };
 	size_t n = 1;
 
 	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
 		if (workers[i] > 0)
 			own[n++] = (uint32_t)workers[i];
+	if (m->child > 0)
+		own[n++] = (uint32_t)m->child;
 	for (struct managed_session *ms = m->first; ms && n < EVENT_MAX_OWN; ms = ms->next)
 		if (ms->owner.pid > 0)
 			own[n++] = (uint32_t)ms->owner.pid;
 	sources_exclude(m->sources, own, n);
+}
+
+void session_manager_child(struct session_manager *m, pid_t pid)
+{
+	m->child = pid;
+	update_own(m);
+}
+
+uint64_t session_manager_catch_up(struct session_manager *m)
+{
+	uint64_t now_ns = boot_ns();
+
+	(void)sources_drain(m->sources, now_ns, CATCH_UP_NS);
+	return now_ns;
 }
 
 /* ---- users who have their own processes alone ---- */
@@ -362,8 +381,9 @@ static int on_timer(void *ctx, uint32_t events)
 		/* A session's error is remembered; advance() ends it. */
 		if (tick && !ms->stopping)
 			(void)session_tick(ms->session, now_ns);
-		if (flush && !ms->drained)
-			(void)session_flush(ms->session, now_ns);
+		if (flush && !ms->drained && session_flush(ms->session, now_ns) == 0 &&
+		    ms->owner.flushed)
+			ms->owner.flushed(ms->owner.ctx, horizon_ns, !more);
 		if (ms->owner.told)
 			ms->owner.told(ms->owner.ctx, now_ns);
 		if (advance(ms, now_ns)) {
@@ -382,13 +402,14 @@ static int on_timer(void *ctx, uint32_t events)
 
 /* ---- the start of a session ---- */
 
+/* The flight recorder has the last one. */
 static int free_slot(const struct session_manager *m)
 {
 	bool taken[EVENT_MAX_STREAMS] = { 0 };
 
 	for (struct managed_session *ms = m->first; ms; ms = ms->next)
 		taken[ms->slot] = true;
-	for (unsigned i = 0; i < m->env.max_sessions && i < EVENT_MAX_STREAMS; i++)
+	for (unsigned i = 0; i < m->env.max_sessions && i < EVENT_MAX_STREAMS - 1; i++)
 		if (!taken[i])
 			return (int)i;
 	return -EBUSY;
@@ -421,9 +442,10 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
 		.tap = owner->tap,
+		.segments = owner->is_flight,
 	};
 	struct managed_session *ms;
-	int slot = free_slot(m), r;
+	int slot = owner->is_flight ? EVENT_MAX_STREAMS - 1 : free_slot(m), r;
 
 	if (slot < 0) {
 		snprintf(why, WHY_LEN,

@@ -6,6 +6,7 @@
 #ifndef SESSION_MANAGER_H
 #define SESSION_MANAGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -50,7 +51,13 @@ struct session_owner {
 	 * returns. Not called after session_manager_abandon().
 	 */
 	void (*ended)(void *ctx, struct session *session, const char *reason);
+	/*
+	 * The session has been flushed. `all`: every event that is not younger than
+	 * `time_ns` has been handed to it. Optional.
+	 */
+	void (*flushed)(void *ctx, uint64_t time_ns, bool all);
 	void *ctx;
+	bool is_flight; /* the daemon's own: in a slot beside those of clients */
 };
 
 /*
@@ -67,6 +74,10 @@ void session_manager_stop(struct managed_session *ms, const char *reason);
 void session_manager_abandon(struct managed_session *ms);
 /* Ends all, as for a shutdown. */
 void session_manager_stop_all(struct session_manager *m, const char *reason);
+/* Hands over what is in the rings by now, for 50 ms at most. Returns up to which time. */
+uint64_t session_manager_catch_up(struct session_manager *m);
+/* A child of ours is none of what is observed; 0: it has ended. There is one at a time. */
+void session_manager_child(struct session_manager *m, pid_t pid);
 size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);

@@ -62,7 +62,7 @@ static void add_net(struct attributes *a, const struct trace_config *config)
 	}
 }
 
-static int write_attributes(struct session *s)
+int session_write_attributes(struct session *s)
 {
 	struct attributes *a = calloc(1, sizeof(*a));
 	int r;
@@ -106,7 +106,8 @@ static void read_cost(const struct session *s, struct cost *ret)
 			    symbolizer_second_worker_pid(s->env.symbolizer),
 			    unwinder_worker_pid(s->env.unwinder),
 			    symbolizer_jit_worker_pid(s->env.symbolizer),
-			    symbolizer_lines_worker_pid(s->env.symbolizer) };
+			    symbolizer_lines_worker_pid(s->env.symbolizer),
+			    symbolizer_probes_worker_pid(s->env.symbolizer) };
 
 	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
 }
@@ -124,11 +125,11 @@ int session_write_head(struct session *s)
 
 	r = trace_meta_machine(s->writer);
 	if (r == 0)
-		r = write_attributes(s);
+		r = session_write_attributes(s);
 	if (r == 0)
 		r = trace_meta_milestone(s->writer, TRACE_STARTED, s->start_ns);
 	if (r == 0)
-		r = trace_meta_ftrace_stats(s->writer, none, s->n_cpus, false);
+		r = trace_meta_ftrace_stats(s->writer, none, s->n_cpus, false, boot_ns());
 	return r;
 }
 
@@ -275,6 +276,10 @@ void session_cost(const struct session *s, struct session_cost *ret)
 	struct bpf_cost bpf;
 	struct cost cost;
 
+	if (s->since) { /* another process reads it */
+		session_mark_cost(s->since, ret);
+		return;
+	}
 	if (s->own) {
 		own_cost(s, ret);
 		return;
@@ -326,8 +331,10 @@ static int write_ledger(struct session *s)
 		add_number(a, "ledger", name, "written", l.n_written);
 		add_stack_ends(a, s, i);
 	}
-	add_number(a, "lines", "", "found", s->n_lines);
-	add_number(a, "lines", "", "missed", s->n_lines_missed);
+	if (!s->since) { /* else they are not asked for yet */
+		add_number(a, "lines", "", "found", s->told.n);
+		add_number(a, "lines", "", "missed", s->n_lines_missed);
+	}
 	session_cost(s, &cost);
 	if (!s->own) {
 		add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
@@ -357,7 +364,7 @@ static int write_loss_totals(struct session *s)
 		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
 			per_cpu[cpu] += ledger_lost_on(s->sources[i].ledger, cpu);
 	}
-	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true);
+	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true, boot_ns());
 	return r < 0 ? r : trace_meta_stats(s->writer, per_source, s->n_sources);
 }
 

@@ -42,6 +42,24 @@ void trace_tracks_done(struct trace_writer *w)
 	hash_free(w->tracks);
 }
 
+void trace_tracks_forget(struct trace_writer *w, unsigned keep)
+{
+	size_t pos = 0, len;
+	const void *key;
+	void *entry;
+
+	while (hash_next(w->tracks, &pos, &key, &len, &entry)) {
+		struct track_entry *e = entry;
+
+		if (e->uuid && !trace_told_is_old(w, e->uuid, keep))
+			continue;
+		if (e->uuid)
+			trace_told_forget(w, e->uuid);
+		hash_remove(w->tracks, key, len);
+		free(e);
+	}
+}
+
 /* Any fixed seed will do: one trace must not use a uuid twice, that is all. */
 static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
 {
@@ -53,11 +71,17 @@ static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
 static int put_descriptor(struct trace_writer *w, TrackDescriptor *desc)
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
+	int r = desc->has_parent_uuid ? trace_track_use(w, desc->parent_uuid) : 0;
 
 	pkt.has_timestamp = 1;
 	pkt.timestamp = w->time_ns;
 	pkt.track_descriptor = desc;
-	return trace_writer_put(w, SEQ_TRACKS, &pkt, 0);
+	/* Nobody has used the parent for long: better at the top than under nobody. */
+	if (r == -ESTALE)
+		desc->has_parent_uuid = r = 0;
+	if (r == 0)
+		r = trace_told_add(w, desc);
+	return r < 0 ? r : trace_writer_put(w, SEQ_TRACKS, &pkt, 0);
 }
 
 /* The entry of `key`, new (uuid 0) or old; NULL: out of memory. */
@@ -142,7 +166,7 @@ static uint64_t describe_life(struct trace_writer *w, struct track_entry *e,
 	return e->uuid;
 }
 
-uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+static uint64_t thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
 {
 	struct life_key key = { "tid", tid };
 	TrackDescriptor desc = TRACK_DESCRIPTOR__INIT;
@@ -159,6 +183,18 @@ uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 	thread.tid = tid;
 	desc.thread = &thread;
 	return describe_life(w, e, &key, tgid, start_ns, &desc);
+}
+
+uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+{
+	struct recent_thread *recent = &w->recent_threads[tid % RECENT_THREADS];
+
+	if (recent->tid == tid && recent->start_ns == start_ns && start_ns &&
+	    trace_track_known(w, recent->uuid))
+		return recent->uuid;
+	*recent = (struct recent_thread){ .start_ns = start_ns, .tid = tid };
+	recent->uuid = thread_track(w, tgid, tid, start_ns);
+	return recent->uuid;
 }
 
 uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns)

@@ -116,7 +116,16 @@ static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t m
 		return r;
 	put_number(&w->event, FIELD_TYPE, (uint64_t)type);
 	put_number(&w->event, FIELD_TRACK, track);
-	return track ? 0 : -ENOMEM;
+	return track ? trace_track_use(w, track) : -ENOMEM;
+}
+
+/* A track that nobody had used for long, and has not asked for again: the event is left out. */
+static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
+{
+	if (r != -ESTALE)
+		return r;
+	trace_writer_skip(w, n_events);
+	return 0;
 }
 
 /* ---- arguments ---- */
@@ -365,7 +374,7 @@ int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t e
 
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_SLICE, ev, end_ns);
-	return r;
+	return put_or_skip(w, r, n_events);
 }
 
 static void tap_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
@@ -384,7 +393,7 @@ int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uin
 	int r = put_slice(w, ev, end_ns, inner, n_inner, n_events);
 
 	if (!w->tap || r < 0)
-		return r;
+		return put_or_skip(w, r, n_events);
 	trace_tap_event(w, TAP_SLICE, ev, end_ns);
 	for (size_t i = 0; i < n_inner; i++)
 		tap_inner(w, ev->track, &inner[i]);
@@ -398,7 +407,7 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
-	return r;
+	return put_or_skip(w, r, n_events);
 }
 
 static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
@@ -410,7 +419,7 @@ static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns,
 		return only_tell(w, track, n_events);
 	r = begin_body(w, track, TYPE_COUNTER, 0);
 	if (r < 0)
-		return r;
+		return put_or_skip(w, r, n_events);
 	if (is_double)
 		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
 	else

@@ -3,7 +3,7 @@
  * trace_writer_impl.h - the insides of a trace writer, shared by its
  * files: trace_writer.c (packets and blocks), trace_sample.c (samples), trace_intern.c (interned
  * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them),
- * trace_tap.c (who listens).
+ * trace_tap.c (who listens), trace_segments.c (traces in segments).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
@@ -32,9 +32,17 @@ struct recent_literal {
 	enum intern_kind kind;
 };
 
+/* Tracks of threads asked for lately. */
+#define RECENT_THREADS 64
+struct recent_thread {
+	uint64_t start_ns, uuid; /* uuid 0: free */
+	uint32_t tid;
+};
+
 struct trace_sequence_state {
 	bool cleared;			/* the generation's first packet has been put */
 	bool lost;			/* a block of it was dropped since its last packet */
+	bool went_on;			/* there is an earlier segment of it */
 	struct buf pending;		/* fields of InternedData, to go with the next packet */
 	struct buf defaults;		/* a packed TracePacketDefaults, or empty */
 	struct hash *ids[INTERN_KINDS]; /* content -> iid; NULL until used */
@@ -46,6 +54,7 @@ struct trace_sequence_state {
 struct trace_block {
 	struct buf packets;
 	uint64_t n_events[MAX_COLLECTORS]; /* completed by these packets */
+	uint64_t oldest_ns;		   /* the earliest time of a packet; UINT64_MAX: none */
 };
 
 struct location;
@@ -65,7 +74,11 @@ struct trace_writer {
 
 	struct trace_block bulk, essential;
 	struct trace_sequence_state sequences[SEQ_MAX];
-	unsigned generation;
+	unsigned generation, n_drops;
+	uint64_t oldest_ns; /* of the block that is being handed over */
+
+	unsigned segment;
+	struct hash *told;   /* uuid -> struct told_track; NULL: there are no segments */
 
 	unsigned source; /* of the event at hand */
 	uint64_t time_ns;
@@ -74,6 +87,7 @@ struct trace_writer {
 
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
+	struct recent_thread recent_threads[RECENT_THREADS];
 
 	trace_tap_fn *tap; /* NULL: nobody listens */
 	void *tap_ctx;
@@ -105,8 +119,17 @@ uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);
+/* Those that were not used in the last `keep` segments. */
+void trace_tracks_forget(struct trace_writer *w, unsigned keep);
 /* Tells trace_tap_track() of all that there are. */
 int trace_tracks_tap(struct trace_writer *w);
+
+/* trace_segments.c. 0, and the track is described in this segment; -ESTALE: it is forgotten. */
+int trace_track_use(struct trace_writer *w, uint64_t uuid);
+int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc);
+bool trace_told_is_old(const struct trace_writer *w, uint64_t uuid, unsigned keep);
+void trace_told_forget(struct trace_writer *w, uint64_t uuid);
+void trace_told_done(struct trace_writer *w);
 
 /* What a tap is told of a track, once that is described: whose it is, or its name. */
 struct tapped_track {

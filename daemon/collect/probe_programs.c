@@ -10,6 +10,7 @@
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "log.h"
+#include "tracefs.h"
 #include "uprobes.h"
 #include "walks.h"
 
@@ -154,12 +155,12 @@ struct bpf_program *probe_programs_uprobe(struct probe_programs *pp, bool with_s
 	return with_stack ? pp->stack->progs.on_uprobe : pp->plain->progs.on_uprobe;
 }
 
-struct bpf_program *probe_programs_tracepoint(struct probe_programs *pp, bool with_stack)
+static struct bpf_program *tracepoint_of_all(struct probe_programs *pp, bool with_stack)
 {
 	return with_stack ? pp->stack->progs.on_tracepoint : pp->plain->progs.on_tracepoint;
 }
 
-/* ---- functions of the kernel ---- */
+/* ---- places of the kernel ---- */
 
 static const char *program_name(enum probe_kind kind)
 {
@@ -168,6 +169,8 @@ static const char *program_name(enum probe_kind kind)
 		return "on_entry";
 	case PROBE_FEXIT:
 		return "on_exit";
+	case PROBE_TRACEPOINT:
+		return "on_tracepoint";
 	default:
 		return "on_kprobe";
 	}
@@ -191,7 +194,7 @@ static int load_one(struct bpf_object *obj, const struct probe_place *place,
 	}
 	if (!wanted)
 		return -ENOENT;
-	if (place->kind != PROBE_KPROBE)
+	if (place->kind == PROBE_FENTRY || place->kind == PROBE_FEXIT)
 		r = bpf_program__set_attach_target(wanted, 0, place->symbol);
 	if (r == 0)
 		r = bpf_object__load(obj);
@@ -199,7 +202,16 @@ static int load_one(struct bpf_object *obj, const struct probe_place *place,
 	return r;
 }
 
-static int attach_one(struct bpf_object *obj, const struct probe_place *place,
+static int attach_tracepoint(const struct bpf_program *prog, const struct probe_place *place,
+			     uint64_t cookie, struct bpf_link **ret)
+{
+	uint64_t id;
+	int r = tracefs_event_id(place->group, place->symbol, &id);
+
+	return r < 0 ? r : bpf_attach_tracepoint(prog, id, cookie, ret);
+}
+
+static int attach_one(struct bpf_object *obj, const struct probe_place *place, uint64_t cookie,
 		      struct bpf_link **ret)
 {
 	LIBBPF_OPTS(bpf_kprobe_opts, opts, .offset = place->offset);
@@ -208,6 +220,8 @@ static int attach_one(struct bpf_object *obj, const struct probe_place *place,
 
 	if (r < 0)
 		return r;
+	if (place->kind == PROBE_TRACEPOINT)
+		return attach_tracepoint(prog, place, cookie, ret);
 	*ret = place->kind == PROBE_KPROBE
 		       ? bpf_program__attach_kprobe_opts(prog, place->symbol, &opts)
 		       : bpf_program__attach(prog);
@@ -223,7 +237,7 @@ static int attach_plain(struct probe_programs *pp, const struct probe_place *pla
 
 	if (r == 0) {
 		skel->rodata->kernel_cookie = cookie;
-		r = attach_one(skel->obj, place, ret);
+		r = attach_one(skel->obj, place, cookie, ret);
 	}
 	probes_bpf__destroy(skel);
 	return r;
@@ -237,7 +251,7 @@ static int attach_stack(struct probe_programs *pp, const struct probe_place *pla
 
 	if (r == 0) {
 		skel->rodata->kernel_cookie = cookie;
-		r = attach_one(skel->obj, place, ret);
+		r = attach_one(skel->obj, place, cookie, ret);
 	}
 	probes_stack_bpf__destroy(skel);
 	return r;
@@ -246,9 +260,14 @@ static int attach_stack(struct probe_programs *pp, const struct probe_place *pla
 int probe_programs_attach(struct probe_programs *pp, const struct probe_place *place,
 			  bool with_stack, uint64_t cookie, struct bpf_link **ret)
 {
-	int r = with_stack ? attach_stack(pp, place, cookie, ret)
-			   : attach_plain(pp, place, cookie, ret);
+	int r = -EEXIST;
 
+	/* At a tracepoint a program may be once; for the second probe there is another one. */
+	if (place->kind == PROBE_TRACEPOINT)
+		r = attach_tracepoint(tracepoint_of_all(pp, with_stack), place, cookie, ret);
+	if (r == -EEXIST)
+		r = with_stack ? attach_stack(pp, place, cookie, ret)
+			       : attach_plain(pp, place, cookie, ret);
 	if (r < 0)
 		log_debug("probes: %s: %s", place->symbol, strerror(-r));
 	return r;
@@ -265,7 +284,7 @@ uint64_t probe_programs_run_ns(struct probe_programs *pp, bool is_uprobe, bool w
 	if (!probe_programs_object(pp, with_stack))
 		return 0;
 	prog = is_uprobe ? probe_programs_uprobe(pp, with_stack)
-			 : probe_programs_tracepoint(pp, with_stack);
+			 : tracepoint_of_all(pp, with_stack);
 	if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0 || !info.run_cnt)
 		return 0;
 	return info.run_time_ns / info.run_cnt;

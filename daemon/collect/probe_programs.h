@@ -23,8 +23,7 @@ struct bpf_object *probe_programs_object(struct probe_programs *pp, bool with_st
 
 /* Of what is loaded. */
 struct bpf_program *probe_programs_uprobe(struct probe_programs *pp, bool with_stack);
-struct bpf_program *probe_programs_tracepoint(struct probe_programs *pp, bool with_stack);
-/* fentry, fexit or kprobe. -ENOTSUP: this kernel has none of that kind. */
+/* Of the kernel: a tracepoint, fentry, fexit or kprobe. */
 int probe_programs_attach(struct probe_programs *pp, const struct probe_place *place,
 			  bool with_stack, uint64_t cookie, struct bpf_link **ret);
 

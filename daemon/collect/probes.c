@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "bpf_load.h"
 #include "bpf_ring.h"
 #include "clock.h"
@@ -34,8 +35,10 @@
 /* How often processes are looked through for new files, and hits are counted. */
 #define UPDATE_NS (50 * NS_PER_MS)
 #define MAX_SEEN  65536
+/* How often files are let go of that nobody has mapped since the last time. */
+#define PRUNE_NS (30 * NS_PER_SEC)
 /* A session waits so long for where its probes are: before, there are none. */
-#define ANSWER_NS (2 * NS_PER_SEC)
+#define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
 /* What a hit of a tracepoint costs beside our program. */
 #define TRACEPOINT_NS 200
@@ -57,7 +60,7 @@ struct probes_source {
 	struct probe_attach_env attach_env;
 	uint64_t trap_ns; /* what the kernel takes for a hit of a uprobe; 0: not measured yet */
 	struct hash *seen, *known; /* mappings by their version, and modules that all have seen */
-	uint64_t updated_ns;
+	uint64_t updated_ns, pruned_ns;
 	struct one ones[PROBES_MAX_DEFS];
 };
 
@@ -101,7 +104,44 @@ static void look_at_module(struct probes_source *s, struct module *module)
 	(void)hash_set_u64(s->known, module->id, s);
 	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
 		if (s->ones[i].attached)
-			probe_attached_look(s->ones[i].attached, module, module->path);
+			probe_attached_look(s->ones[i].attached, module, module->path, false);
+}
+
+/* The probe_mapped_fn. */
+static bool is_mapped(void *ctx, const struct module *module)
+{
+	return hash_get_u64(ctx, module->id) != NULL;
+}
+
+/* The process_fn: notes what it has mapped. */
+static int note_modules(void *ctx, const struct process *process)
+{
+	struct probes_source *s = ctx;
+	const struct mapping *all;
+	struct mappings *maps;
+	size_t n;
+
+	maps = process->free_ns ? NULL : process_table_mappings(s->env.processes, process->tgid);
+	if (!maps || mappings_all(maps, &all, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].module && hash_set_u64(s->known, all[i].module->id, s) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Files of processes that are gone. */
+static void prune(struct probes_source *s)
+{
+	hash_clear(s->known);
+	hash_clear(s->seen);
+	if (process_table_is_scanning(s->env.processes) ||
+	    process_table_each(s->env.processes, note_modules, s) < 0)
+		return;
+	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
+		if (s->ones[i].attached)
+			probe_attached_prune(s->ones[i].attached, is_mapped, s->known);
+	hash_clear(s->known);
 }
 
 /* Most have not changed since the last time. True: these have, or nobody remembers. */
@@ -139,6 +179,7 @@ static int look_at(void *ctx, const struct process *process)
 struct search {
 	struct probes_source *source;
 	struct probe_attached *attached;
+	struct nearest nearest; /* of names of files, where none is meant */
 };
 
 /* The system_library_wanted_fn. */
@@ -149,6 +190,15 @@ static bool is_wanted_file(void *ctx, const char *name)
 	return probe_attached_wants_name(search->attached, name);
 }
 
+/* The same: none is wanted. */
+static bool is_near(void *ctx, const char *name)
+{
+	struct search *search = ctx;
+
+	nearest_offer(&search->nearest, name);
+	return false;
+}
+
 /* The system_library_fn. */
 static void on_file(void *ctx, int fd, const char *path)
 {
@@ -156,19 +206,26 @@ static void on_file(void *ctx, int fd, const char *path)
 	struct module *module;
 
 	if (symbolizer_module(search->source->env.symbolizer, fd, path, &module) == 0)
-		probe_attached_look(search->attached, module, path);
+		probe_attached_look(search->attached, module, path, true);
 }
 
 /* What there is now, for one that is new. */
-static void look_for(struct probes_source *s, struct probe_attached *a)
+static void look_for(struct probes_source *s, const struct probe *p, struct probe_attached *a)
 {
-	struct search search = { s, a };
+	struct search search = { s, a, { .wanted = p->def.at.path } };
+	char near[PROBE_WHY_LEN] = "";
 
 	system_libraries_find("/", is_wanted_file, on_file, &search);
 	system_programs_find("/", is_wanted_file, on_file, &search);
 	hash_clear(s->seen);
 	hash_clear(s->known);
 	(void)process_table_each(s->env.processes, look_at, s);
+	if (!probe_attached_has_files(a)) {
+		system_libraries_find("/", is_near, on_file, &search);
+		system_programs_find("/", is_near, on_file, &search);
+		nearest_append(&search.nearest, near, sizeof(near));
+	}
+	probe_attached_settle(a, near);
 }
 
 /* ---- what it costs ---- */
@@ -237,6 +294,10 @@ static void update(struct probes_source *s)
 	if (now_ns < s->updated_ns + UPDATE_NS)
 		return;
 	s->updated_ns = now_ns;
+	if (now_ns > s->pruned_ns + PRUNE_NS) {
+		s->pruned_ns = now_ns;
+		prune(s);
+	}
 	(void)process_table_each(s->env.processes, look_at, s);
 	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
 		if (s->ones[i].attached)
@@ -275,8 +336,7 @@ static int on_attach(void *ctx, struct probe *p, char why[PROBE_WHY_LEN])
 	one->probe = p;
 	p->attached = one;
 	update_cost(s, p);
-	look_for(s, one->attached);
-	probe_attached_settle(one->attached);
+	look_for(s, p, one->attached);
 	return 0;
 }
 
@@ -391,8 +451,7 @@ static struct bpf_object *probes_object(void *state, unsigned i)
 
 struct waiting {
 	int slot;
-	bool is_waiting;
-	const struct probe *failed;
+	const struct probe *waits, *failed;
 };
 
 /* The probe_fn: of the session's own, and those of all. */
@@ -402,7 +461,8 @@ static void look_at_state(void *ctx, struct probe *p)
 
 	if (p->slot != w->slot && p->slot != PROBES_EVERY)
 		return;
-	w->is_waiting |= p->state == PROBE_ATTACHES;
+	if (p->state == PROBE_ATTACHES)
+		w->waits = p;
 	if (p->slot == w->slot && p->state == PROBE_FAILED)
 		w->failed = p;
 }
@@ -416,8 +476,8 @@ static void await_answers(struct probes_source *s, struct waiting *w)
 		update(s);
 		*w = (struct waiting){ .slot = w->slot };
 		probes_each(s->env.probes, look_at_state, w);
-	} while (w->is_waiting && !w->failed && boot_ns() < deadline_ns &&
-		 symbolizer_wait(s->env.symbolizer, TURN_NS));
+	} while (w->waits && !w->failed && boot_ns() < deadline_ns &&
+		 symbolizer_probes_wait(s->env.symbolizer, TURN_NS));
 }
 
 static int probes_session_open(void *state, const struct trace_config *config, unsigned slot,
@@ -435,15 +495,19 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 		r = probes_add(s->env.probes, &config->probes[i], (int)slot, config->uid, long_why,
 			       &id);
 		if (r < 0)
-			snprintf(why, WHY_LEN, "probe '%.60s': %.180s", config->probes[i].name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", config->probes[i].name,
 				 long_why);
 	}
 	if (r == 0) {
 		await_answers(s, &w);
 		if (w.failed) {
-			snprintf(why, WHY_LEN, "probe '%.60s': %.180s", w.failed->def.name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", w.failed->def.name,
 				 w.failed->why);
 			r = -EINVAL;
+		} else if (w.waits) {
+			snprintf(why, WHY_LEN,
+				 "probe '%.60s' is not in place yet: its file is still being read",
+				 w.waits->def.name);
 		}
 	}
 	if (r < 0)

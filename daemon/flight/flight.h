@@ -30,12 +30,17 @@ struct flight_env {
 	struct session_manager *sessions;
 	struct symbolizer *symbolizer;
 	struct flight_config config;
+	struct trace_config trace; /* what is recorded, made of `config` */
 };
 
-/* Records from now on, if it is enabled. What cannot start is tried again, and `status` says why.
+/* Records from the first tick on, if it is enabled. What cannot start is tried again, and `status`
+ * says why.
  */
 int flight_new(const struct flight_env *env, struct flight **ret);
 void flight_free(struct flight *f); /* takes NULL; snapshots end with -ECANCELED */
+
+/* Records no longer; snapshots that are not sent yet end with -ECANCELED. */
+void flight_stop(struct flight *f);
 
 /* About once a second. */
 void flight_tick(struct flight *f, uint64_t now_ns);
@@ -52,7 +57,11 @@ void flight_tap(struct flight *f, trace_tap_fn *fn, void *ctx);
 struct flight_mark {
 	uint64_t time_ns;
 	const char *name;   /* "slice:frame>10ms" */
-	const char *detail; /* what it was: "frame of 31.2 ms in firefox (1234)"; or NULL */
+	const char *detail; /* what it was: "'frame' took 31.2 ms"; or NULL */
+	const char *by;	    /* who waited for it: "[trigger NAME]"; or NULL */
+	const char *comm;   /* of the process whose it was; or NULL */
+	uint32_t tgid, tid; /* 0: nobody's */
+	uint64_t duration_ns, n_missed; /* 0: not shown */
 };
 
 struct flight_info {
@@ -86,7 +95,8 @@ struct flight_request {
 
 /*
  * Begins a snapshot of what there is at this moment. What comes later, as with
- * `tracectl snapshot --after`, is for the caller to wait for. -ENOENT: nothing is recorded;
+ * `tracectl snapshot --after`, is for the caller to wait for. Not to be called from within a
+ * tap: what is being written then is in the midst of it. -ENOENT: nothing is recorded;
  * -EBUSY: as many snapshots as there may be are being taken; `why` says so, and what to do.
  */
 int flight_snapshot(struct flight *f, const struct flight_request *request, char why[WHY_LEN],

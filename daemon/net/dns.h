@@ -11,6 +11,10 @@
 #define DNS_NAME_LEN	  256
 #define DNS_ANSWER_LEN	  256
 #define DNS_MAX_ADDRESSES 16
+#define DNS_ERROR_LEN	  32
+
+/* Instead of a type: whatever addresses there are (getaddrinfo()). */
+#define DNS_ADDRESSES 0
 
 struct dns_address {
 	uint8_t len; /* 4 or 16 */
@@ -46,6 +50,8 @@ struct dns_message {
 int dns_parse(const struct net_privacy *p, const uint8_t *data, size_t n_data, size_t len,
 	      struct dns_message *ret);
 
+enum dns_transport { DNS_UDP, DNS_TCP, DNS_VARLINK /* resolve.h */ };
+
 /* One query, when it was answered or given up. */
 struct dns_query {
 	uint64_t begin_ns, end_ns;
@@ -53,8 +59,9 @@ struct dns_query {
 		tid; /* of whom the first half was: the query of a client, of a server likewise */
 	struct dns_message question, answer;
 	bool has_question, has_answer;
-	bool over_tcp;
-	unsigned n_sent; /* of the same query: > 1: it was repeated */
+	enum dns_transport transport;
+	char error[DNS_ERROR_LEN]; /* what a resolver says in place of an answer; or "" */
+	unsigned n_sent;	   /* of the same query: > 1: it was repeated */
 };
 
 /* In the order in which they end. It is gone afterwards. */
@@ -81,7 +88,8 @@ size_t dns_bytes(const struct dns *d); /* an upper bound of its memory */
 /* Queries that nobody is told of: more were under way than are kept, or there was no memory. */
 uint64_t dns_missed(const struct dns *d);
 
-/* "A", "AAAA", "HTTPS", "TYPE1234". "NOERROR", "NXDOMAIN", "RCODE17". Into `scratch` or static. */
+/* "A", "AAAA", "HTTPS", "TYPE1234", "A+AAAA" (DNS_ADDRESSES). "NOERROR", "NXDOMAIN", "RCODE17".
+ * Into `scratch` or static. */
 const char *dns_type_name(uint16_t type, char scratch[16]);
 const char *dns_rcode_name(uint16_t rcode, char scratch[16]);
 

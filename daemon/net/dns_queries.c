@@ -198,7 +198,7 @@ static void tell(struct dns *d, const struct query *q, const struct dns_message 
 				  .tgid = q->tgid,
 				  .tid = q->tid,
 				  .has_question = true,
-				  .over_tcp = q->over_tcp,
+				  .transport = q->over_tcp ? DNS_TCP : DNS_UDP,
 				  .n_sent = q->n_sent };
 
 	told.question.id = q->id;
@@ -324,7 +324,7 @@ static void unasked(struct dns *d, const struct dns_message *m, const struct mov
 				  .tid = at->begin->tid,
 				  .has_answer = true,
 				  .answer = *m,
-				  .over_tcp = at->over_tcp };
+				  .transport = at->over_tcp ? DNS_TCP : DNS_UDP };
 
 	d->done(d->ctx, &told);
 	explicit_bzero(&told, sizeof(told));

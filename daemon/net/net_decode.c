@@ -103,9 +103,13 @@ void net_plain_payload(const struct net_plain_event *ev, struct net_payload *ret
 
 static bool valid_io(const struct net_io_event *ev, size_t len)
 {
+	bool is_unix = ev->sock.family == AF_UNIX;
+
 	return len >= NET_IO_HEAD && valid_sock(&ev->sock) && !(ev->flags & ~NET_FLAGS) &&
-	       ev->protocol < N_NET_PROTOCOLS && is_zero(ev->pad, sizeof(ev->pad)) &&
-	       ev->hdr.tgid && ev->hdr.tid && ev->off + ev->len >= ev->off &&
+	       ev->protocol < N_NET_PROTOCOLS &&
+	       is_unix == (ev->protocol == NET_PROTOCOL_RESOLVE) &&
+	       is_zero(ev->pad, sizeof(ev->pad)) && ev->hdr.tgid && ev->hdr.tid &&
+	       ev->off + ev->len >= ev->off &&
 	       valid_runs(ev->data, len - NET_IO_HEAD, ev->n_runs, ev->len);
 }
 

@@ -162,7 +162,7 @@ static uint64_t flow_between(struct net_conn *c, const struct dns_query *q, bool
 	uintptr_t told;
 	uint64_t id;
 
-	if (!q->has_question || !q->has_answer || !port ||
+	if (!net_is_inet(&c->sock) || !q->has_question || !q->has_answer || !port ||
 	    (serves && !hash_get_u64(enc->dns_clients, port)))
 		return 0;
 	id = flow_of(port, &q->question);
@@ -186,6 +186,8 @@ static void name_query(const struct dns_query *q, char *ret, size_t size)
 
 	if (!q->has_answer)
 		failed = "no answer";
+	else if (q->error[0])
+		failed = q->error;
 	else if (q->answer.rcode)
 		failed = dns_rcode_name(q->answer.rcode, rcode);
 	snprintf(ret, size, "%s %s%s%s", dns_type_name(m->qtype, type), m->name[0] ? m->name : ".",
@@ -199,19 +201,23 @@ struct texts {
 static void describe(struct net_slice *s, const struct net_conn *c, const struct dns_query *q,
 		     struct texts *t)
 {
+	static const char *const protos[] = { "UDP", "TCP", "varlink" };
 	const struct dns_message *m = q->has_question ? &q->question : &q->answer;
 	bool serves = c->wire.client_sends == false;
 
 	net_arg_string(s, "name", m->name);
 	net_arg_string(s, "type", dns_type_name(m->qtype, t->type));
-	if (q->has_answer) {
+	if (q->has_answer && !q->error[0])
 		net_arg_string(s, "rcode", dns_rcode_name(q->answer.rcode, t->rcode));
+	if (q->has_answer)
 		net_arg_string(s, "answers", q->answer.answers);
-	}
-	if (serves ? net_local_text(&c->sock, t->server) : net_peer_text(&c->sock, t->server))
+	net_arg_string(s, "error", q->error);
+	if (q->transport == DNS_VARLINK)
+		net_arg_string(s, "server", "systemd-resolved");
+	else if (serves ? net_local_text(&c->sock, t->server) : net_peer_text(&c->sock, t->server))
 		net_arg_string(s, "server", t->server);
 	net_arg_string(s, "side", serves ? "server" : "client");
-	net_arg_string(s, "proto", q->over_tcp ? "TCP" : "UDP");
+	net_arg_string(s, "proto", protos[q->transport]);
 	if (q->n_sent > 1)
 		net_arg_uint(s, "repeated", q->n_sent - 1);
 	if (q->has_answer && q->answer.truncated)

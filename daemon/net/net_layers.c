@@ -68,6 +68,8 @@ static enum net_layer_kind kind_of(uint8_t protocol)
 		return LAYER_TLS;
 	case NET_PROTOCOL_DNS:
 		return LAYER_DNS;
+	case NET_PROTOCOL_RESOLVE:
+		return LAYER_RESOLVE;
 	default:
 		return LAYER_NONE;
 	}
@@ -152,6 +154,9 @@ static void feed_parser(struct net_layer *l, enum net_direction dir, const struc
 		break;
 	case LAYER_DNS:
 		r = dns_piece(l->parser.dns, dir, p);
+		break;
+	case LAYER_RESOLVE:
+		r = resolve_piece(l->parser.resolve, dir, p);
 		break;
 	default:
 		return;

@@ -73,21 +73,24 @@ static void query_done(void *ctx, const struct dns_query *q)
 
 static size_t parsers_bytes(const struct net_layer *l)
 {
-	size_t tunnel = l->tunnel ? http1_bytes(l->tunnel) : 0;
+	size_t others = l->tunnel ? http1_bytes(l->tunnel) : 0;
 
+	others += net_times_bytes(&l->heard) + net_times_bytes(&l->told);
 	if (!l->parser.any)
-		return tunnel;
+		return others;
 	switch (l->kind) {
 	case LAYER_HTTP1:
-		return tunnel + http1_bytes(l->parser.http1);
+		return others + http1_bytes(l->parser.http1);
 	case LAYER_HTTP2:
-		return tunnel + http2_bytes(l->parser.http2);
+		return others + http2_bytes(l->parser.http2);
 	case LAYER_TLS:
-		return tunnel + tls_wire_bytes(l->parser.tls);
+		return others + tls_wire_bytes(l->parser.tls);
 	case LAYER_DNS:
-		return tunnel + dns_bytes(l->parser.dns);
+		return others + dns_bytes(l->parser.dns);
+	case LAYER_RESOLVE:
+		return others + resolve_bytes(l->parser.resolve);
 	default:
-		return tunnel;
+		return others;
 	}
 }
 
@@ -116,6 +119,10 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 			enc->over[NET_BOUND_QUERIES] += dns_missed(l->parser.dns);
 			dns_free(l->parser.dns);
 			break;
+		case LAYER_RESOLVE:
+			enc->over[NET_BOUND_QUERIES] += resolve_missed(l->parser.resolve);
+			resolve_free(l->parser.resolve);
+			break;
 		default:
 			break;
 		}
@@ -127,6 +134,8 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 void net_layer_free(struct net_encoder *enc, struct net_layer *l)
 {
 	net_peer_leave(l);
+	net_times_done(&l->heard);
+	net_times_done(&l->told);
 	http1_free(l->tunnel);
 	l->tunnel = NULL;
 	free(l->upgraded);
@@ -151,6 +160,9 @@ void net_parser_end(struct net_layer *l, uint64_t time_ns, uint32_t flag)
 		break;
 	case LAYER_DNS:
 		dns_end(l->parser.dns, time_ns);
+		break;
+	case LAYER_RESOLVE:
+		resolve_end(l->parser.resolve, time_ns);
 		break;
 	default:
 		break;
@@ -190,12 +202,17 @@ void net_parser_new(struct net_layer *l, enum net_layer_kind kind, bool late)
 		break;
 	case LAYER_HTTP2:
 		l->parser.http2 = http2_new(p, late, exchange_done, l);
+		net_times_keep_many(&l->heard);
+		net_times_keep_many(&l->told);
 		break;
 	case LAYER_TLS:
 		l->parser.tls = tls_wire_new(p, &sinks);
 		break;
 	case LAYER_DNS:
 		l->parser.dns = dns_new(p, query_done, l);
+		break;
+	case LAYER_RESOLVE:
+		l->parser.resolve = resolve_new(p, query_done, l);
 		break;
 	default:
 		return;

@@ -15,10 +15,10 @@ static void name_part(struct compiler *c)
 	char text[PROBE_WHY_LEN];
 	int len;
 
-	if (strncmp(c->why, "probe \"", 7) == 0)
+	if (c->is_whole)
 		return;
 	snprintf(text, sizeof(text), "%s", c->why);
-	len = snprintf(c->why, PROBE_WHY_LEN, "probe \"%s\", %s: ", c->def->name, c->what);
+	len = snprintf(c->why, PROBE_WHY_LEN, "%s: ", c->what);
 	snprintf(c->why + len, PROBE_WHY_LEN - (size_t)len, "%s", text);
 }
 
@@ -68,13 +68,13 @@ static enum probe_type type_by_expr(const struct compiler *c, const struct cvalu
 static bool put_text(struct compiler *c, const struct probe_arg *arg, struct cvalue *v)
 {
 	struct probes_insn insn = { .op = PROBES_EMIT_TEXT };
-	unsigned max;
 
-	if (!cc_text(c, root(c), v, 0, &max))
+	if (!cc_text(c, root(c), v, 0))
 		return false;
-	insn.a = v->reg;
-	insn.imm = arg->size ? arg->size : max;
-	insn.flags = v->is_kernel ? PROBES_KERNEL : 0;
+	cc_text_insn(v, &insn);
+	insn.imm = v->max ? v->max : PROBES_TEXT;
+	if (arg->size && (!v->max || arg->size < v->max))
+		insn.imm = arg->size;
 	return cc_emit(c, &insn);
 }
 

@@ -37,6 +37,8 @@ struct cvalue {
 	bool is_raw;	/* a register of which nothing else is known */
 	bool is_kernel; /* what lies at the address */
 	uint8_t bit_at, bit_size;
+	bool is_sized; /* the string's length is in the next register */
+	unsigned max;  /* of a string: bytes; 0: as many as a string has room for */
 	int64_t offset;
 	uint64_t number;
 	struct probe_location at;
@@ -53,6 +55,7 @@ struct compiler {
 	const char *what; /* is compiled: "argument size" */
 	unsigned n_texts;
 	bool is_kernel;
+	bool is_whole; /* the complaint is about all of the probe */
 };
 
 /* All of these: false, and `why` is there. */
@@ -104,7 +107,8 @@ bool cc_member(struct compiler *c, const struct probe_node *node, struct cvalue 
 bool cc_eval(struct compiler *c, uint8_t node, struct cvalue *ret, uint8_t reg);
 /* Text, its address in `reg`: a string, a pointer to characters, an array of them. */
 bool cc_is_text(const struct compiler *c, const struct cvalue *v);
-bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint8_t reg,
-	     unsigned *ret_max);
+bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint8_t reg);
+/* Fills in what the instruction says of it. */
+void cc_text_insn(const struct cvalue *v, struct probes_insn *insn);
 
 #endif

@@ -110,14 +110,12 @@ static int take_offset(struct probe_place *p, const char *spec, char why[PROBE_W
 	return refuse(why, "\"%.200s\": only uprobe: and kprobe: can be inside a function", spec);
 }
 
-/* Of tracefs, or of BTF: letters, digits; a glob where there may be several. */
-static bool is_kernel_name(const char *s, bool may_be_glob)
+/* Of tracefs, or of BTF. */
+static bool is_kernel_name(const char *s)
 {
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && !strchr("_-.", *s) &&
-		    !(may_be_glob && strchr("*?[]", *s)))
-			return false;
-	return true;
+	while (isalnum((unsigned char)*s) || (*s && strchr("_-.", *s)))
+		s++;
+	return *s == '\0';
 }
 
 static int check_parts(const struct probe_place *p, const char *spec, char why[PROBE_WHY_LEN])
@@ -130,8 +128,10 @@ static int check_parts(const struct probe_place *p, const char *spec, char why[P
 			      "alone, as libc.so.6",
 			      spec);
 	if (!has_path(p->kind) &&
-	    (!is_kernel_name(p->symbol, true) || !is_kernel_name(p->group, false)))
-		return refuse(why, "\"%.200s\": a name in the kernel has letters, digits and _",
+	    (!is_kernel_name(p->symbol) || !is_kernel_name(p->group)))
+		return refuse(why,
+			      "\"%.200s\": a name in the kernel has letters, digits and _; globs "
+			      "are for functions of programs",
 			      spec);
 	return 0;
 }

@@ -15,9 +15,10 @@
  *
  * What it says (EXPR): arg0 to arg9, retval, registers ($rdi), names of parameters where there
  * is DWARF or BTF, `->` and `.` for members, `*p`, `p[i]`, casts ("(struct gc *)arg0" by DWARF
- * or BTF name), numbers, strings, arithmetic, comparison, `&&`, `||`, `!`; pid, tid, cpu, uid.
- * Of a tracepoint the fields by their names. TYPE: s8 to s64, u8 to u64, x8 to x64, ptr, bool,
- * str, str(N), f32, f64; without one it is that of the expression.
+ * or BTF name), numbers, strings, arithmetic, comparison, `&&`, `||`, `!`; pid, tid, cpu, uid,
+ * time (ns), vmdata (bytes of private writable mappings of the process: VmData of its
+ * /proc/PID/status). Of a tracepoint the fields by their names. TYPE: s8 to s64, u8 to u64,
+ * x8 to x64, ptr, bool, str, str(N), f32, f64; without one it is that of the expression.
  */
 #ifndef PROBE_DEF_H
 #define PROBE_DEF_H

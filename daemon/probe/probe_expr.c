@@ -212,6 +212,22 @@ static uint8_t parse_text(struct parser *p)
 	return node;
 }
 
+/* str(p), str(p, n) behind the word. */
+static uint8_t parse_str(struct parser *p, size_t at, const char *word, size_t len)
+{
+	uint8_t left, right = PROBE_NODE_NONE;
+
+	if (len != 3 || strncmp(word, "str", 3) != 0)
+		return FAIL(p, at, "a probe calls no functions; there is str(p) alone");
+	p->at++;
+	left = parse_or(p);
+	if (!p->failed && take(p, ","))
+		right = parse_or(p);
+	if (!p->failed && !take(p, ")"))
+		return stray(p, ")");
+	return add(p, PROBE_NODE_STR, at, left, right);
+}
+
 static uint8_t parse_named(struct parser *p)
 {
 	const char *s = p->expr + p->at;
@@ -222,15 +238,8 @@ static uint8_t parse_named(struct parser *p)
 	if (len == 0)
 		return FAIL(p, at, "behind $ comes the name of a register");
 	p->at += dollar + len;
-	if (!dollar && peek(p) == '(') {
-		if (len != 3 || strncmp(s, "str", 3) != 0)
-			return FAIL(p, at, "a probe calls no functions; there is str(p) alone");
-		p->at++;
-		node = parse_or(p);
-		if (!p->failed && !take(p, ")"))
-			return stray(p, ")");
-		return add(p, PROBE_NODE_STR, at, node, PROBE_NODE_NONE);
-	}
+	if (!dollar && peek(p) == '(')
+		return parse_str(p, at, s, len);
 	node = add(p, op, at, PROBE_NODE_NONE, PROBE_NODE_NONE);
 	set_text(p, node, s + dollar, len);
 	return node;

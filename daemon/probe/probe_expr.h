@@ -2,7 +2,8 @@
 /*
  * probe_expr.h - the grammar of a probe's expressions: from text to a tree.
  *
- * That of C's expressions without assignment and calls but for str(p), which reads a string.
+ * That of C's expressions without assignment and calls but for str(p) and
+ * str(p, n), which read a string that ends with a NUL, or has n bytes at most.
  * Knows no types: probe_compile.c does.
  */
 #ifndef PROBE_EXPR_H
@@ -24,7 +25,7 @@ enum probe_node_op {
 	PROBE_NODE_INDEX,    /* left [ right ] */
 	PROBE_NODE_DEREF,    /* * left */
 	PROBE_NODE_ADDRESS,  /* & left */
-	PROBE_NODE_STR,	     /* str(left) */
+	PROBE_NODE_STR,	     /* str(left), or str(left, right) */
 	PROBE_NODE_NEGATE,
 	PROBE_NODE_COMPLEMENT,
 	PROBE_NODE_NOT,
@@ -56,9 +57,14 @@ struct probe_tree {
 int probe_expr_parse(const char *expr, struct probe_tree *ret, char why[PROBE_WHY_LEN]);
 /* The same of one that is not looked at yet; whether it mentions retval. */
 int probe_expr_check(const char *expr, bool *ret_retval, char why[PROBE_WHY_LEN]);
+/* What a word is in an expression. */
+#define PROBE_WORD_NAME	  'n'
+#define PROBE_WORD_MEMBER 'm'
+#define PROBE_WORD_TYPE	  't'
+
 /*
- * The names in it that may be of types, members and variables, appended to `dst` with a NUL
- * each; those that are there already are not repeated. Returns the new length, at most `size`.
+ * Its words, appended to `dst`: what each is, the word, a NUL. Those that are there already
+ * are not repeated. Returns the new length, at most `size`.
  */
 size_t probe_expr_words(const struct probe_tree *tree, char *dst, size_t len, size_t size);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/nearest.h"
 #include "probe/probe_compile_impl.h"
@@ -24,6 +25,19 @@ static bool has_registers(const struct compiler *c)
 static bool has_types(const struct compiler *c)
 {
 	return c->types && (c->types->flags & PROBE_TYPES_HAS_TYPES);
+}
+
+/* Of a glob the function that it is now. */
+static const char *function(const struct compiler *c)
+{
+	if (c->types && c->types->function)
+		return probe_types_string(c->types, c->types->function);
+	return c->place->symbol;
+}
+
+static bool has_function(const struct compiler *c)
+{
+	return c->types && (c->types->flags & PROBE_TYPES_FUNCTION);
 }
 
 static struct ctype type_of(uint32_t index)
@@ -77,9 +91,9 @@ static bool no_arg(struct compiler *c, const struct probe_node *node, unsigned n
 	unsigned n_args = c->types->n_args;
 
 	if (n_args == 0)
-		return cc_refuse(c, node, "%s has no arguments", c->place->symbol);
-	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", c->place->symbol,
-			 n, n_args, n_args == 1 ? "" : "s");
+		return cc_refuse(c, node, "%s has no arguments", function(c));
+	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", function(c), n,
+			 n_args, n_args == 1 ? "" : "s");
 }
 
 static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, struct cvalue *ret,
@@ -100,7 +114,7 @@ static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, s
 		v = probe_types_value(c->types, n);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
-	if (c->types && (has_types(c) || c->place->kind == PROBE_USDT) &&
+	if (c->types && (has_function(c) || c->place->kind == PROBE_USDT) &&
 	    !(c->types->flags & PROBE_TYPES_VARIADIC))
 		return no_arg(c, node, n);
 	if (!has_registers(c) || c->place->kind == PROBE_USDT)
@@ -130,8 +144,8 @@ static bool retval(struct compiler *c, const struct probe_node *node, struct cva
 		v = probe_types_value(c->types, c->types->retval);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
-	if (has_types(c))
-		return cc_refuse(c, node, "%s returns nothing", c->place->symbol);
+	if (has_function(c))
+		return cc_refuse(c, node, "%s returns nothing", function(c));
 	if (c->place->kind == PROBE_FEXIT)
 		return cc_refuse(c, node, "nothing is known of what %s returns", c->place->symbol);
 	return set_raw(c, node, &at, ret, reg);
@@ -163,6 +177,8 @@ static const struct probe_name *find_name(const struct compiler *c, const char *
 	return NULL;
 }
 
+#define VMDATA 5 /* of PROBES_TASK, in pages */
+
 /* pid and what else every place has. */
 static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, uint8_t reg,
 		    bool *ret_found)
@@ -171,7 +187,8 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		const char *name;
 		uint8_t number, size;
 	} words[] = {
-		{ "pid", 0, 4 }, { "tid", 1, 4 }, { "cpu", 2, 4 }, { "time", 3, 8 }, { "uid", 4, 4 }
+		{ "pid", 0, 4 },  { "tid", 1, 4 }, { "cpu", 2, 4 },
+		{ "time", 3, 8 }, { "uid", 4, 4 }, { "vmdata", VMDATA, 8 },
 	};
 
 	*ret_found = false;
@@ -182,8 +199,11 @@ static bool of_task(struct compiler *c, const char *name, struct cvalue *ret, ui
 		*ret = (struct cvalue){ .where = CVALUE_REGISTER,
 					.reg = reg,
 					.type = ctype_int(words[i].size, false) };
-		return cc_emit(c, &(struct probes_insn){
-					  .op = PROBES_TASK, .dst = reg, .imm = words[i].number });
+		if (!cc_emit(c, &(struct probes_insn){
+					.op = PROBES_TASK, .dst = reg, .imm = words[i].number }))
+			return false;
+		return words[i].number != VMDATA ||
+		       cc_emit_imm(c, PROBES_MUL, reg, reg, sysconf(_SC_PAGESIZE));
 	}
 	return false;
 }
@@ -218,15 +238,14 @@ static bool unknown_name(struct compiler *c, const struct probe_node *node, cons
 	if (!has_types(c) && c->place->kind <= PROBE_URETPROBE)
 		return cc_refuse(
 			c, node,
-			"nothing is known of \"%s\": %s has no debug information (DWARF); "
-			"install it (a package whose name ends in -dbgsym), or write arg0, "
-			"arg1, retval or a register",
-			name, c->place->path);
+			"nothing is known of \"%s\": there is no debug information (DWARF); "
+			"install it (a package named -dbgsym), or write arg0, retval or a register",
+			name);
 	if (!has_types(c) && c->place->kind == PROBE_USDT)
 		(void)cc_refuse(c, node,
 				"there is no \"%s\" here; a USDT probe has arg0, arg1, ...", name);
 	else
-		(void)cc_refuse(c, node, "there is no \"%s\" at %s", name, c->place->symbol);
+		(void)cc_refuse(c, node, "there is no \"%s\" at %s", name, function(c));
 	for (uint32_t i = 0; i < n; i++)
 		nearest_offer(&near,
 			      probe_types_string(c->types, probe_types_value(c->types, i)->name));
@@ -257,11 +276,12 @@ bool cc_name(struct compiler *c, const struct probe_node *node, struct cvalue *r
 		return false;
 	/* Of a field or a parameter that is called pid the author means that. */
 	if (find_value(c, name, &v)) {
-		if (c->place->kind == PROBE_URETPROBE && v->at.kind != PROBE_AT_PC)
-			return cc_refuse(c, node,
-					 "when a function returns its arguments are gone: take %s "
-					 "at its beginning (uprobe:), with the return as --end",
-					 name);
+		if (c->place->kind == PROBE_URETPROBE)
+			return cc_refuse(
+				c, node,
+				"when a function returns %s cannot be told: take it at its "
+				"beginning (uprobe:), with the return as --end",
+				name);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
 	if (n >= 0)
@@ -312,17 +332,17 @@ static bool unknown_type(struct compiler *c, const struct probe_node *node, cons
 					 "\"%s\" is no number",
 					 name);
 		return cc_refuse(c, node,
-				 "nothing is known of the type \"%s\": %s has no debug information "
-				 "(DWARF); install it (a package whose name ends in -dbgsym)",
-				 name, c->place->path);
+				 "nothing is known of the type \"%s\": there is no debug "
+				 "information (DWARF); install it (a package named -dbgsym)",
+				 name);
 	}
 	for (uint32_t i = 0; i < probe_types_n_names(c->types); i++)
 		if (!probe_types_name(c->types, i)->is_constant)
 			nearest_offer(
 				&near,
 				probe_types_string(c->types, probe_types_name(c->types, i)->name));
-	(void)cc_refuse(c, node, "there is no type \"%s\" in %s", name,
-			c->is_kernel ? "the kernel" : c->place->path);
+	(void)cc_refuse(c, node, "there is no type \"%s\"%s", name,
+			c->is_kernel ? " in the kernel" : "");
 	nearest_append(&near, c->why, PROBE_WHY_LEN);
 	return false;
 }

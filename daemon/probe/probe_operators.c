@@ -27,19 +27,18 @@ bool cc_is_text(const struct compiler *c, const struct cvalue *v)
 	return type.kind == PROBE_KIND_INT && (type.flags & PROBE_TYPE_IS_CHAR);
 }
 
-bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint8_t reg,
-	     unsigned *ret_max)
+bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint8_t reg)
 {
 	struct probe_type_entry type = cc_type(c, &v->type);
 	bool is_kernel = c->is_kernel;
+	unsigned max = 0;
 
-	*ret_max = PROBES_TEXT;
 	if (v->where == CVALUE_STRING)
 		return true;
-	if (type.kind == PROBE_KIND_ARRAY && type.count && type.count < PROBES_TEXT)
-		*ret_max = type.count;
-	if (type.kind == PROBE_KIND_ARRAY)
+	if (type.kind == PROBE_KIND_ARRAY) {
+		max = type.count;
 		is_kernel |= v->is_kernel;
+	}
 	if (!cc_load_register(c, node, v, reg))
 		return false;
 	type = cc_type(c, &v->type);
@@ -47,15 +46,41 @@ bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v
 		return cc_refuse(c, node, "a string begins at a pointer, and this is none");
 	v->where = CVALUE_STRING;
 	v->is_kernel = is_kernel;
+	v->max = max < PROBES_TEXT ? max : PROBES_TEXT;
 	return true;
+}
+
+void cc_text_insn(const struct cvalue *v, struct probes_insn *insn)
+{
+	insn->a = v->reg;
+	insn->b = v->is_sized ? (uint8_t)(v->reg + 1) : 0;
+	insn->flags |=
+		(uint8_t)((v->is_kernel ? PROBES_KERNEL : 0) | (v->is_sized ? PROBES_SIZED : 0));
+}
+
+/* Its length stands beside it. */
+static bool size_text(struct compiler *c, const struct probe_node *node, struct cvalue *v,
+		      uint8_t reg)
+{
+	const struct probe_node *right = node_at(c, node->right);
+	struct cvalue n;
+
+	if (!cc_eval(c, node->right, &n, reg) || !cc_load(c, right, &n, reg))
+		return false;
+	if (cc_type(c, &n.type).kind == PROBE_KIND_FLOAT ||
+	    cc_type(c, &n.type).kind == PROBE_KIND_POINTER)
+		return cc_refuse(c, right, "the length of a string is a whole number");
+	v->is_sized = true;
+	return cc_load_register(c, right, &n, reg);
 }
 
 static bool compare_text(struct compiler *c, const struct probe_node *node, struct cvalue *v,
 			 const struct cvalue *literal, uint8_t reg)
 {
-	struct probes_insn insn = { .op = PROBES_TEXT_EQ, .dst = reg };
+	struct probes_insn insn = { .op = PROBES_TEXT_EQ,
+				    .dst = reg,
+				    .flags = literal->node->is_prefix ? PROBES_PREFIX : 0 };
 	const char *text = probe_node_text(&c->tree, literal->node);
-	unsigned max;
 
 	if (node->code != PROBES_EQ && node->code != PROBES_NE)
 		return cc_refuse(c, node, "strings are compared with == or !=");
@@ -64,13 +89,11 @@ static bool compare_text(struct compiler *c, const struct probe_node *node, stru
 				 "what is compared with a string is one: str(p) if need be");
 	if (c->n_texts == PROBES_TEXTS)
 		return cc_refuse(c, node, "a probe compares with %d strings at most", PROBES_TEXTS);
-	if (!cc_text(c, node, v, reg, &max))
+	if (!cc_text(c, node, v, reg))
 		return false;
 	snprintf(c->code->texts[c->n_texts], PROBES_COMPARED, "%s", text);
-	insn.a = v->reg;
+	cc_text_insn(v, &insn);
 	insn.imm = c->n_texts++;
-	insn.flags = (uint8_t)((literal->node->is_prefix ? PROBES_PREFIX : 0) |
-			       (v->is_kernel ? PROBES_KERNEL : 0));
 	*v = (struct cvalue){ .where = CVALUE_REGISTER,
 			      .reg = reg,
 			      .type = ctype_of_kind(PROBE_KIND_BOOL, 1) };
@@ -460,13 +483,12 @@ static bool eval_address(struct compiler *c, const struct probe_node *node, stru
 static bool eval_str(struct compiler *c, const struct probe_node *node, struct cvalue *ret,
 		     uint8_t reg)
 {
-	unsigned max;
-
 	if (!cc_eval(c, node->left, ret, reg))
 		return false;
 	if (ret->where == CVALUE_LITERAL)
 		return cc_refuse(c, node, "this is a string already");
-	return cc_text(c, node, ret, reg, &max);
+	return cc_text(c, node, ret, reg) &&
+	       (node->right == PROBE_NODE_NONE || size_text(c, node, ret, (uint8_t)(reg + 1)));
 }
 
 /* ---- casts ---- */

@@ -15,7 +15,7 @@
 
 /* What precedes the lists. */
 struct head {
-	uint32_t flags, n_args, retval;
+	uint32_t flags, function, n_args, retval;
 	uint32_t n_types, n_members, n_values, n_names, strings_len;
 };
 
@@ -132,6 +132,45 @@ const char *probe_types_string(const struct probe_types *t, uint32_t at)
 	return (const char *)t->strings.data + at;
 }
 
+/* Behind the values that are there; of `args` all refer to types that refer to none. */
+static int append_args(struct probe_types *t, const struct probe_types *args)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r >= 0 && i < args->n_args; i++) {
+		struct probe_value v = *probe_types_value(args, i);
+		struct probe_type_entry type = { .kind = PROBE_KIND_OTHER };
+
+		if (v.type != PROBE_NO_TYPE)
+			type = *probe_types_type(args, v.type);
+		type.target = PROBE_NO_TYPE;
+		type.name = type.first = type.n = v.name = 0;
+		r = probe_types_add_type(t, &type);
+		if (r < 0)
+			break;
+		v.type = (uint32_t)r;
+		r = probe_types_add_value(t, &v);
+	}
+	return r < 0 ? r : 0;
+}
+
+int probe_types_set_args(struct probe_types *t, const struct probe_types *args)
+{
+	struct buf others = t->values;
+	int r;
+
+	t->values = (struct buf){ 0 };
+	r = append_args(t, args);
+	if (r == 0 && others.len)
+		r = buf_append(&t->values, others.data, others.len);
+	buf_done(&others);
+	if (r < 0)
+		return r;
+	t->n_args = args->n_args;
+	t->retval = PROBE_NO_TYPE;
+	return 0;
+}
+
 /* ---- over the wire ---- */
 
 ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size)
@@ -139,6 +178,7 @@ ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size)
 	const struct buf *bufs[] = { &t->types, &t->members, &t->values, &t->names, &t->strings };
 	struct head head = {
 		.flags = t->flags,
+		.function = t->function,
 		.n_args = t->n_args,
 		.retval = t->retval,
 		.n_types = (uint32_t)(t->types.len / sizeof(struct probe_type_entry)),
@@ -216,7 +256,7 @@ static bool values_valid(const struct probe_types *t, const struct head *h)
 		    !location_valid(&v->at))
 			return false;
 	}
-	return h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
+	return string_valid(t, h->function) && h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
 }
 
 static bool head_valid(const struct head *h, size_t len)
@@ -253,6 +293,7 @@ static int take_all(struct probe_types *t, const struct head *h, const uint8_t *
 	if (r == 0)
 		r = take(&t->strings, &at, h->strings_len);
 	t->flags = h->flags;
+	t->function = h->function;
 	t->n_args = h->n_args;
 	t->retval = h->retval;
 	return r;

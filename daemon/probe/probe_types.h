@@ -103,9 +103,11 @@ struct probe_value {
 #define PROBE_TYPES_HAS_TYPES 1 /* by DWARF or BTF; without it only places are known */
 #define PROBE_TYPES_AT_ENTRY  2 /* a function begins there */
 #define PROBE_TYPES_VARIADIC  4 /* more arguments may follow those that have names */
+#define PROBE_TYPES_FUNCTION 8 /* what the function takes and returns is known */
 
 struct probe_types {
 	uint32_t flags;
+	uint32_t function;  /* its name */
 	uint32_t n_args;    /* the first ones of the values: arg0, arg1 */
 	uint32_t retval;    /* its value's number; PROBE_NO_TYPE: there is none, or not known */
 	struct buf types;   /* struct probe_type_entry */
@@ -135,6 +137,9 @@ const struct probe_member *probe_types_member(const struct probe_types *t, uint3
 const struct probe_value *probe_types_value(const struct probe_types *t, uint32_t i);
 const struct probe_name *probe_types_name(const struct probe_types *t, uint32_t i);
 const char *probe_types_string(const struct probe_types *t, uint32_t at);
+
+/* The arguments of `args`, which are numbers, become the first values of `t`. */
+int probe_types_set_args(struct probe_types *t, const struct probe_types *args);
 
 /* As it goes over the wire; -ENOSPC: it is longer than `size`. Returns the length. */
 ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size);
@@ -168,8 +173,8 @@ struct probe_question;
 typedef void probe_sites_fn(void *ctx, struct probe_sites *sites, const char *why);
 
 /*
- * Where `place` of `def`, its `at` or `end`, is in the module's file. `fn` may be called
- * before this returns, then `*ret` is NULL. At least `def` lives until the answer.
+ * Where `place` of `def`, its `at` or `end`, is in the module's file. The question is gone when
+ * `fn` has been called, which may be before this returns: then `*ret` is NULL.
  */
 int probe_types_ask(struct symbolizer *sym, struct module *module, const struct probe_def *def,
 		    const struct probe_place *place, probe_sites_fn *fn, void *ctx,
@@ -180,5 +185,11 @@ void probe_question_free(struct probe_question *q);
 /* The same of the kernel, at once: by its BTF and tracefs. */
 int probe_types_kernel(const struct probe_def *def, const struct probe_place *place,
 		       struct probe_sites **ret, char why[PROBE_WHY_LEN]);
+
+/* ---- for the two ---- */
+
+/* Whether the probe's expressions need types, for this place; and their words. */
+bool probe_needs_types(const struct probe_def *def, const struct probe_place *place);
+size_t probe_words(const struct probe_def *def, char *dst, size_t size);
 
 #endif

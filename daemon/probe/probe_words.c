@@ -16,26 +16,43 @@ int probe_expr_check(const char *expr, bool *ret_retval, char why[PROBE_WHY_LEN]
 	return r;
 }
 
-static bool has_word(const char *words, size_t len, const char *word)
+static bool has_word(const char *words, size_t len, char role, const char *word)
 {
 	for (size_t at = 0; at < len; at += strlen(words + at) + 1)
-		if (strcmp(words + at, word) == 0)
+		if (words[at] == role && strcmp(words + at + 1, word) == 0)
 			return true;
 	return false;
+}
+
+static char role_of(const struct probe_node *node)
+{
+	switch (node->op) {
+	case PROBE_NODE_NAME:
+		return PROBE_WORD_NAME;
+	case PROBE_NODE_CAST:
+		return PROBE_WORD_TYPE;
+	case PROBE_NODE_MEMBER:
+	case PROBE_NODE_ARROW:
+		return PROBE_WORD_MEMBER;
+	}
+	return '\0';
 }
 
 size_t probe_expr_words(const struct probe_tree *tree, char *dst, size_t len, size_t size)
 {
 	for (unsigned i = 0; i < tree->n; i++) {
-		const struct probe_node *node = &tree->nodes[i];
-		const char *word = probe_node_text(tree, node);
+		const char *word = probe_node_text(tree, &tree->nodes[i]);
+		char role = role_of(&tree->nodes[i]);
+		size_t n;
 
-		if ((node->op != PROBE_NODE_NAME && node->op != PROBE_NODE_CAST &&
-		     node->op != PROBE_NODE_MEMBER && node->op != PROBE_NODE_ARROW) ||
-		    has_word(dst, len, word) || strlen(word) >= size - len)
+		if (!role)
 			continue;
-		memcpy(dst + len, word, strlen(word) + 1);
-		len += strlen(word) + 1;
+		n = strlen(word) + 2;
+		if (has_word(dst, len, role, word) || n > size - len)
+			continue;
+		dst[len] = role;
+		memcpy(dst + len + 1, word, n - 1);
+		len += n;
 	}
 	return len;
 }
@@ -48,8 +65,8 @@ bool probe_builtin_type(const char *name, uint16_t *ret_size, bool *ret_signed, 
 		bool is_signed, is_char;
 	} types[] = {
 		{ "char", 1, true, true },
-		{ "signed char", 1, true, true },
-		{ "unsigned char", 1, false, true },
+		{ "signed char", 1, true, false },
+		{ "unsigned char", 1, false, false },
 		{ "short", 2, true, false },
 		{ "unsigned short", 2, false, false },
 		{ "int", 4, true, false },

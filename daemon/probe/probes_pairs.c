@@ -10,8 +10,9 @@
  * left of those that it called, and nothing of those whose part of the stack is used again:
  * what has not ended by then was left by longjmp() or an exception, or its end was lost, and
  * it is drawn to there, unfinished. Other pairs (two USDT probes, two functions) may cross:
- * one that outlives another around it moves to a track of its own, below the thread's. Pairs in the kernel, but for a function's entry and return, have that
- * track from the start: system calls begin and end between them.
+ * one that outlives another around it moves to a track of its own, below the thread's. Pairs in the
+ * kernel, but for a function's entry and return, have that track from the start: system calls begin
+ * and end between them.
  *
  * What is open when its thread, its program or the session ends is drawn to there. What
  * cannot be drawn is counted: at the end an instant on the track "Probes" says how many.
@@ -71,22 +72,42 @@ static int end_all(struct probes_encoder *enc, struct hit_stacks *all, struct hi
 }
 
 /*
- * The functions that must have been left, as the thread's stack is that much shorter: it
- * grows down. Much higher is another stack, a signal's or a coroutine's.
+ * Whether what has begun there must have been left, as the thread's stack is that much
+ * shorter: it grows down. Much higher is another stack, a signal's or a coroutine's. Of
+ * another pair than a function only a second begin in the same frame says so.
  */
+static bool is_left(const struct open_hit *open, const struct probes_known *known,
+		    const struct probes_event *ev)
+{
+	if (open->known->is_kernel || !open->sp || ev->sp < open->sp ||
+	    ev->sp - open->sp >= STACK_BYTES)
+		return false;
+	if (open->known->is_call)
+		return ev->sp > open->sp;
+	return open->known == known && ev->point == PROBES_BEGIN;
+}
+
+/* With one that was left go all that have begun within it, deeper in the stack. */
 static int settle_left(struct probes_encoder *enc, struct hit_stack *stack,
 		       const struct probes_known *known, const struct probes_event *ev)
 {
+	const struct open_hit *left = NULL;
 	struct open_hit *outer;
 	int r = 0;
 
 	if (!ev->sp || known->is_kernel || ev->point == PROBES_FINISH)
 		return 0;
-	for (struct open_hit *open = stack->top; r == 0 && open; open = outer) {
+	for (struct open_hit *open = stack->top; open; open = open->outer)
+		if (is_left(open, known, ev))
+			left = open;
+	for (struct open_hit *open = stack->top; r == 0 && left && open; open = outer) {
+		bool is_last = open == left;
+
 		outer = open->outer;
-		if (open->known->is_call && !open->known->is_kernel && open->sp &&
-		    ev->sp > open->sp && ev->sp - open->sp < STACK_BYTES)
+		if (!open->known->is_kernel && open->sp && open->sp <= left->sp)
 			r = write_open(enc, &enc->threads, stack, open, NULL, stack->last_ns);
+		if (is_last)
+			break;
 	}
 	return r;
 }

@@ -5,6 +5,7 @@
     net_dns.py query TRACE PID TYPE NAME RCODE ANSWERS [ARG=VALUE...]
                  PID has asked this, once: ANSWERS are some of the row's, with "," between them;
                  "" there are none
+    net_dns.py error TRACE PID TYPE NAME ERROR      PID has asked this, and the resolver could not answer
     net_dns.py truncated TRACE PID TYPE NAME        once by UDP, truncated, and again by TCP
     net_dns.py served TRACE PID TYPE NAME RCODE     PID has answered it while somebody asked
     net_dns.py whose TRACE LINES                    "query PID NAME" of LINES and no others
@@ -49,6 +50,13 @@ def check_query(trace, pid, kind, name, rcode, answers, *args):
         for arg in args:
             key, _, value = arg.partition("=")
             verdict.equal(key, q.get(key), value)
+
+
+def check_error(trace, pid, kind, name, error):
+    for q in queries(trace, "client", pid, kind, name):
+        verdict.equal("name", q.name, f"{kind} {name} {error}")
+        verdict.equal("error", q.get("error"), error)
+        verdict.equal("rcode", q.get("rcode"), "")
 
 
 def check_truncated(trace, pid, kind, name):

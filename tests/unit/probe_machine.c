@@ -24,19 +24,23 @@ void machine_register(struct machine *m, unsigned offset, uint64_t value)
 	memcpy(m->regs + offset, &value, sizeof(value));
 }
 
-static const void *memory_at(const struct machine *m, uint64_t at, size_t *ret_len)
+static bool read_memory(const struct machine *m, uint64_t at, void *dst, size_t len)
 {
+	if (m->read)
+		return m->read(m->read_ctx, at, dst, len);
 	for (size_t i = 0; i < m->n_regions; i++) {
-		if (at < m->regions[i].at || at - m->regions[i].at >= m->regions[i].len)
+		uint64_t from = at - m->regions[i].at;
+
+		if (from >= m->regions[i].len || m->regions[i].len - from < len)
 			continue;
-		*ret_len = m->regions[i].len - (at - m->regions[i].at);
-		return (const uint8_t *)m->regions[i].bytes + (at - m->regions[i].at);
+		memcpy(dst, (const uint8_t *)m->regions[i].bytes + from, len);
+		return true;
 	}
-	if (m->record && at >= m->record_at && at - m->record_at < m->record_len) {
-		*ret_len = m->record_len - (at - m->record_at);
-		return (const uint8_t *)m->record + (at - m->record_at);
-	}
-	return NULL;
+	if (!m->record || at - m->record_at >= m->record_len ||
+	    m->record_len - (at - m->record_at) < len)
+		return false;
+	memcpy(dst, (const uint8_t *)m->record + (at - m->record_at), len);
+	return true;
 }
 
 static uint64_t extend(uint64_t x, unsigned size, bool is_signed)
@@ -48,34 +52,42 @@ static uint64_t extend(uint64_t x, unsigned size, bool is_signed)
 	return x << shift >> shift;
 }
 
-static uint64_t load(struct run *run, const void *src, size_t len, const struct probes_insn *insn)
+static bool size_valid(struct run *run, const struct probes_insn *insn)
+{
+	if (insn->size != 1 && insn->size != 2 && insn->size != 4 && insn->size != 8)
+		run->is_bad = true;
+	return !run->is_bad;
+}
+
+static uint64_t load(struct run *run, uint64_t at, const struct probes_insn *insn)
 {
 	uint64_t x = 0;
 
-	if (insn->size != 1 && insn->size != 2 && insn->size != 4 && insn->size != 8) {
-		run->is_bad = true;
+	if (!size_valid(run, insn))
 		return 0;
-	}
-	if (!src || len < insn->size) {
+	if (!read_memory(run->m, at, &x, insn->size)) {
 		run->failed = true;
 		return 0;
 	}
-	memcpy(&x, src, insn->size);
 	return extend(x, insn->size, insn->flags & PROBES_SIGNED);
 }
 
 static void read_text(struct run *run, uint64_t at, size_t max, char dst[PROBES_TEXT + 1])
 {
-	size_t len, n = 0;
-	const char *src = memory_at(run->m, at, &len);
+	size_t n = 0;
 
-	if (!src)
+	if (!read_memory(run->m, at, dst, 1))
 		run->failed = true;
-	while (src && n < max && n < PROBES_TEXT && n < len && src[n]) {
-		dst[n] = src[n];
+	while (n < max && n < PROBES_TEXT && read_memory(run->m, at + n, dst + n, 1) && dst[n])
 		n++;
-	}
 	dst[n] = '\0';
+}
+
+static size_t text_max(const struct run *run, const struct probes_insn *insn, size_t max)
+{
+	uint64_t n = run->r[insn->b];
+
+	return insn->flags & PROBES_SIZED && n < max ? n : max;
 }
 
 static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
@@ -149,7 +161,7 @@ static uint64_t text_eq(struct run *run, const struct probes_insn *insn)
 		return 0;
 	}
 	with = run->code->texts[insn->imm];
-	read_text(run, run->r[insn->a], PROBES_COMPARED, text);
+	read_text(run, run->r[insn->a], text_max(run, insn, PROBES_COMPARED), text);
 	return insn->flags & PROBES_PREFIX ? strncmp(text, with, strlen(with)) == 0
 					   : strcmp(text, with) == 0;
 }
@@ -182,7 +194,8 @@ static bool put(struct run *run, const struct probes_insn *insn)
 		m->values[i].number = a;
 		m->values[i].is_text = insn->op == PROBES_EMIT_TEXT;
 		if (m->values[i].is_text && !failed) {
-			read_text(run, a, (size_t)insn->imm, m->values[i].text);
+			read_text(run, a, text_max(run, insn, (size_t)insn->imm),
+				  m->values[i].text);
 			failed = run->failed;
 			run->failed = false;
 		}
@@ -195,8 +208,6 @@ static void step(struct run *run, const struct probes_insn *insn)
 {
 	struct machine *m = run->m;
 	uint64_t *dst = &run->r[insn->dst], a = run->r[insn->a], b = run->r[insn->b];
-	const void *src;
-	size_t len = 0;
 
 	if (run->failed)
 		return;
@@ -211,10 +222,13 @@ static void step(struct run *run, const struct probes_insn *insn)
 			memcpy(dst, m->regs + insn->imm, 8);
 		break;
 	case PROBES_FIELD:
-		src = m->record && insn->imm >= 0 && (size_t)insn->imm < m->record_len
-			      ? (const uint8_t *)m->record + insn->imm
-			      : NULL;
-		*dst = load(run, src, src ? m->record_len - (size_t)insn->imm : 0, insn);
+		if (!m->record || insn->imm < 0 || !size_valid(run, insn) ||
+		    (size_t)insn->imm + insn->size > m->record_len) {
+			run->failed = true;
+			break;
+		}
+		memcpy(dst, (const uint8_t *)m->record + insn->imm, insn->size);
+		*dst = extend(*dst, insn->size, insn->flags & PROBES_SIGNED);
 		break;
 	case PROBES_RECORD:
 		*dst = m->record_at + (uint64_t)insn->imm;
@@ -226,8 +240,7 @@ static void step(struct run *run, const struct probes_insn *insn)
 			*dst = m->task[insn->imm];
 		break;
 	case PROBES_LOAD:
-		src = memory_at(m, a + (uint64_t)insn->imm, &len);
-		*dst = load(run, src, len, insn);
+		*dst = load(run, a + (uint64_t)insn->imm, insn);
 		break;
 	case PROBES_EXTEND:
 		*dst = extend(a, insn->size, insn->flags & PROBES_SIGNED);

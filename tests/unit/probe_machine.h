@@ -15,6 +15,9 @@ struct machine {
 		size_t len;
 	} regions[MACHINE_REGIONS];
 	size_t n_regions;
+	/* Or that of a process; false: there is nothing. */
+	bool (*read)(void *ctx, uint64_t at, void *dst, size_t len);
+	void *read_ctx;
 	const void *record; /* of a tracepoint; lies at `record_at` */
 	size_t record_len;
 	uint64_t record_at;

@@ -141,7 +141,8 @@ START_TEST(a_message_names_file_line_key_and_what_is_allowed)
 	ck_assert_int_eq(parse("ring_sise = 1M"), -EINVAL);
 	ck_assert_str_eq(err, "conf:1: unknown key 'ring_sise' in [daemon]: see tracerd(8)");
 	ck_assert_int_eq(parse("[deamon]"), -EINVAL);
-	ck_assert_str_eq(err, "conf:1: unknown section [deamon]: there are [daemon] and [flight]");
+	ck_assert_str_eq(err, "conf:1: unknown section [deamon]: there are [daemon], [flight] and "
+			      "[trigger NAME]");
 	ck_assert_int_eq(parse("nonsense"), -EINVAL);
 	ck_assert_str_eq(err, "conf:1: 'nonsense' is not of the form key = value");
 	ck_assert_int_eq(
@@ -152,6 +153,80 @@ START_TEST(a_message_names_file_line_key_and_what_is_allowed)
 		parse("group = 012345678901234567890123456789012345678901234567890123456789012"),
 		0);
 	ck_assert_uint_eq(strlen(config.group), 63);
+}
+END_TEST
+
+START_TEST(triggers_have_sections)
+{
+	const struct trigger_config *t = config.triggers.list;
+
+	ck_assert_int_eq(parse("[flight]\nenabled = yes\n[trigger slow-io]\n"
+			       "on = slice:fsync>=100ms\non = psi:io>30%\nafter = 2s\n"
+			       "last = 30s\nmin_interval = 5m\nkeep = 3\nmax_size = 64M\n"
+			       "[trigger b]\non=sigusr2\n[daemon]\nmax_clients = 3\n"),
+			 0);
+	ck_assert_uint_eq(config.max_clients, 3);
+	ck_assert_uint_eq(config.triggers.n, 2);
+	ck_assert_str_eq(t->name, "slow-io");
+	ck_assert_uint_eq(t->n_on, 2);
+	ck_assert_str_eq(t->on[0], "slice:fsync>=100ms");
+	ck_assert_str_eq(t->on[1], "psi:io>30%");
+	ck_assert_uint_eq(t->after_ns, 2000000000ull);
+	ck_assert_uint_eq(t->last_ns, 30000000000ull);
+	ck_assert_uint_eq(t->min_interval_ns, 300000000000ull);
+	ck_assert_uint_eq(t->keep, 3);
+	ck_assert_uint_eq(t->size_bytes, 64 << 20);
+	ck_assert_uint_eq(t[1].keep, 5);
+	ck_assert_uint_eq(t[1].last_ns, 0);
+	ck_assert_uint_eq(t[1].size_bytes, 1 << 30);
+}
+END_TEST
+
+START_TEST(what_is_wrong_with_a_trigger_is_told)
+{
+	static const char *const bad[][2] = {
+		{ "[trigger a]\non = sigusr2", "conf: [trigger a] needs the flight recorder" },
+		{ "[flight]\nenabled = yes\n[trigger a]", "conf: [trigger a] waits for nothing" },
+		{ "[flight]\nenabled = yes\nsources = cpu, networks\n[trigger a]\n"
+		  "on = exit:x\non = http:status>=500",
+		  "conf: [trigger a]: 'http:status>=500' needs source net: add it to sources" },
+		{ "[trigger a/b]", "conf:1: [trigger a/b]: a name has 1 to 31 letters" },
+		{ "[trigger ]", "conf:1: [trigger ]: a name has 1 to 31 letters" },
+		{ "[trigger a]\n[trigger a]", "conf:2: [trigger a] is there twice" },
+		{ "[trigger a]\non = slice:x", "conf:2: trigger 'slice:x': no limit" },
+		{ "[trigger a]\nat = sigusr2", "conf:2: unknown key 'at' in [trigger a]" },
+		{ "[trigger a]\nlast = 0s", "conf:2: last = '0s' is not one of: all, or 1s to" },
+		{ "[trigger a]\nkeep = 0", "conf:2: keep = '0' is not one of: 1 to 1000" },
+		{ "[trigger a]\nmax_size = 1K", "conf:2: max_size = '1K' is not one of: 1M to" },
+		{ "[trigger a]\nmin_interval = 0s", "is not one of: 1s to 24h" },
+		{ "[trigger a]\nafter = 25h", "is not one of: 0s to 24h" },
+	};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		config_defaults(&config);
+		ck_assert_msg(parse(bad[i][0]) == -EINVAL, "%s", bad[i][0]);
+		ck_assert_msg(strstr(err, bad[i][1]) != NULL, "%s: %s", bad[i][0], err);
+	}
+}
+END_TEST
+
+START_TEST(there_are_not_too_many_triggers)
+{
+	char text[4096] = "[flight]\nenabled = yes\n";
+
+	for (unsigned i = 0; i < TRIGGER_CONFIGS; i++)
+		sprintf(text + strlen(text), "[trigger t%u]\non = sigusr2\n", i);
+	ck_assert_int_eq(parse(text), 0);
+	config_defaults(&config);
+	strcat(text, "[trigger more]\n");
+	ck_assert_int_eq(parse(text), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(err, "there are 16 already"));
+	strcpy(text, "[trigger t]\n");
+	for (unsigned i = 0; i < TRIGGER_CONFIG_ON + 1; i++)
+		strcat(text, "on = sigusr2\n");
+	config_defaults(&config);
+	ck_assert_int_eq(parse(text), -EINVAL);
+	ck_assert_ptr_nonnull(strstr(err, "conf:10: [trigger t] has 8 lines 'on' already"));
 }
 END_TEST
 
@@ -212,6 +287,9 @@ int main(void)
 	tcase_add_test(tc, every_bound_holds);
 	tcase_add_test(tc, the_flight_recorder_is_off_and_has_a_section_of_its_own);
 	tcase_add_test(tc, a_message_names_file_line_key_and_what_is_allowed);
+	tcase_add_test(tc, triggers_have_sections);
+	tcase_add_test(tc, what_is_wrong_with_a_trigger_is_told);
+	tcase_add_test(tc, there_are_not_too_many_triggers);
 	tcase_add_test(tc, a_line_that_is_too_long_or_not_text_is_refused);
 	tcase_add_test(tc, a_message_is_cut_to_its_room);
 	tcase_add_test(tc, a_file_is_read_and_may_be_missing);

@@ -355,7 +355,7 @@ START_TEST(a_query_and_its_answer_are_one)
 	ck_assert_uint_eq(n_told, 0);
 	datagram(answer_a, 2 * S_NS, 53);
 	ck_assert_uint_eq(n_told, 1);
-	ck_assert(told[0].has_question && told[0].has_answer && !told[0].over_tcp);
+	ck_assert(told[0].has_question && told[0].has_answer && told[0].transport == DNS_UDP);
 	ck_assert_uint_eq(told[0].begin_ns, 1 * S_NS);
 	ck_assert_uint_eq(told[0].end_ns, 2 * S_NS);
 	ck_assert_uint_eq(told[0].tgid, 5);
@@ -566,7 +566,7 @@ START_TEST(messages_are_found_in_a_stream_however_it_is_cut)
 		say(NET_RESPONSE, &answers, chunks[i], 2 * S_NS);
 		ck_assert_uint_eq(n_told, 2);
 		for (unsigned k = 0; k < 2; k++) {
-			ck_assert(told[k].over_tcp && told[k].has_question && told[k].has_answer);
+			ck_assert(told[k].transport == DNS_TCP && told[k].has_question && told[k].has_answer);
 			ck_assert_uint_eq(told[k].begin_ns, 1 * S_NS);
 			ck_assert_uint_eq(told[k].end_ns, 2 * S_NS);
 			ck_assert(!told[k].answer.cut);

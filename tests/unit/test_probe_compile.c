@@ -185,7 +185,7 @@ static void know_function(void)
 	ck_assert_int_eq(probe_types_new(&types), 0);
 	add_structs(&t);
 	s32 = type(PROBE_KIND_INT, 4, PROBE_TYPE_IS_SIGNED);
-	types->flags = PROBE_TYPES_HAS_TYPES | PROBE_TYPES_AT_ENTRY;
+	types->flags = PROBE_TYPES_HAS_TYPES | PROBE_TYPES_AT_ENTRY | PROBE_TYPES_FUNCTION;
 	value("gc", to(PROBE_KIND_POINTER, 8, t, 0), PROBE_AT_REGISTERS, r0, 0);
 	value("how", s32, PROBE_AT_REGISTERS, r1, 0);
 	pair = type(PROBE_KIND_STRUCT, 8, 0);
@@ -416,6 +416,9 @@ START_TEST(text_is_read)
 		{ "x=str(gc->label)", label },
 		{ "x=gc->label:str(5)", "young" },
 		{ "x=gc->heap.name", "eden space" },
+		{ "x=str(gc->label, 7)", "young c" },
+		{ "x=str(gc->label, count - 4)", "young" },
+		{ "x=str(gc->label, count):str(2)", "yo" },
 		{ "x=&gc->label[6]", "collection" },
 		{ "x=gc->label + 6", "collection" },
 		{ "x=(char *)gc->label", label },
@@ -450,6 +453,9 @@ START_TEST(text_is_compared)
 		{ "gc->heap.name == \"eden space\" && how == -3", 1, B, 1 },
 		{ "gc->heap.name == \"e\" || gc->heap.name == \"eden\\*\"", 0, B, 1 },
 		{ "str(gc->label) == \"y*\"", 1, B, 1 },
+		{ "str(gc->label, 5) == \"young\"", 1, B, 1 },
+		{ "str(gc->label, count - 4) == \"young\"", 1, B, 1 },
+		{ "str(gc->label, count) == \"young\"", 0, B, 1 },
 	};
 
 	know_function();
@@ -619,6 +625,7 @@ START_TEST(mistakes_are_explained)
 		{ "u:f", "x=how == \"a\"", "str(p)" },
 		{ "u:f", "x=\"a\"", "only be compared" },
 		{ "u:f", "x=how / 0", "divides by 0" },
+		{ "u:f", "x=str(gc->label, gc)", "whole number" },
 		{ "u:f", "x=$rdx2", "no register" },
 		{ "u:f", "x=&gc->mid", "has no address" },
 		{ "u:f", "x=&how", "not in memory" },
@@ -634,12 +641,12 @@ START_TEST(mistakes_are_explained)
 		{ "u:f", "x=((((((((((((((((((((((((((1))))))))))))))))))))))))))", "too deeply" },
 		{ "u:f", "x=how+(how+(how+(how+(how+(how+(how+(how+(how+how))))))))",
 		  "nested too deeply" },
-		{ "n:f", "x=gc->heap", "has no debug information (DWARF)" },
+		{ "n:f", "x=gc->heap", "there is no debug information (DWARF)" },
 		{ "n:f", "x=arg0->heap", "the type is not" },
 		{ "n:f", "x=(struct gc *)arg0", "no debug information" },
 		{ "n:f+4", "x=arg0", "name a register" },
 		{ "r:f", "x=arg0", "arguments are gone" },
-		{ "r:f", "x=gc", "arguments are gone" },
+		{ "r:f", "x=gc", "cannot be told" },
 		{ "t:f", "x=arg0", "fields have names" },
 		{ "t:f", "x=$rdi", "no registers at a tracepoint" },
 	};

@@ -382,6 +382,24 @@ START_TEST(a_function_that_was_left_ends_when_its_stack_is_used_again)
 }
 END_TEST
 
+START_TEST(a_pair_that_begins_again_in_its_frame_was_left)
+{
+	struct probe *query = add_pair("query"), *plan = add_pair("plan");
+	static const uint64_t sp[] = { 0x7000, 0x6f00, 0x7000 };
+
+	for (int i = 0; i < 3; i++) {
+		make(i == 1 ? plan : query, PROBES_BEGIN, 1001);
+		ev.sp = sp[i];
+		send();
+	}
+	finish(query, 1001);
+	stop();
+	ck_assert_str_eq(written(), "main B@20 plan unfinished=true; main E@20; "
+				    "main B@10 query unfinished=true; main E@20; "
+				    "main B@30 query; main E@40");
+}
+END_TEST
+
 START_TEST(pairs_that_cross_get_out_of_the_way)
 {
 	struct probe *f = add_call("f"), *gc = add_pair("gc");
@@ -660,6 +678,7 @@ int main(void)
 	tcase_add_test(tc, recursion_nests_and_threads_do_not_mix);
 	tcase_add_test(tc, what_a_function_has_called_ends_with_it);
 	tcase_add_test(tc, a_function_that_was_left_ends_when_its_stack_is_used_again);
+	tcase_add_test(tc, a_pair_that_begins_again_in_its_frame_was_left);
 	tcase_add_test(tc, pairs_that_cross_get_out_of_the_way);
 	tcase_add_test(tc, pairs_in_the_kernel_are_below_their_thread);
 	tcase_add_test(tc, an_end_without_a_begin_is_counted);

@@ -6,12 +6,15 @@
  *	probes nest N		outer(i) that calls itself down to 0, and inner()
  *	probes usdt N		the probe shop:sell(i, "item I"), where somebody probes it; prints
  *				how often somebody did
- *	probes busy SECONDS	probed() without end; prints how often, and their sum
+ *	probes busy SECONDS	probed() without end, or until SIGTERM; prints how often
  *	probes threads N M	N threads, M calls of probed() each
+ *	probes cost N		N calls of probed(); prints the CPU time of one, in ns
+ *	probes libc N M		a64l() of the C library, every M ms, N times
  *
  * Exit status 1: a function has not done what it does.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +73,10 @@ __asm__(".pushsection .probes, \"aw\", @progbits\n"
 	".globl sell\n"
 	".type sell, %function\n"
 	"sell:\n"
+	".cfi_startproc\n"
 	"990: nop\n"
 	"ret\n"
+	".cfi_endproc\n"
 	".size sell, . - sell\n"
 	".pushsection .note.stapsdt, \"\", @note\n"
 	".balign 4\n"
@@ -125,19 +130,29 @@ static int sales(long n)
 	return 0;
 }
 
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	stopped = 1;
+}
+
 static int busy(double seconds)
 {
 	struct timespec begin, now;
 	unsigned long n = 0;
 
+	signal(SIGTERM, on_signal);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	do {
 		for (int i = 0; i < 100; i++, n++)
 			if (probed((long)n, "busy", NULL) != (long)n * 3 + 1)
 				return 1;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 <
-		 seconds);
+	} while (!stopped &&
+		 (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 <
+			 seconds);
 	printf("%lu calls\n", n);
 	return 0;
 }
@@ -165,6 +180,38 @@ static int threads(long n, long each)
 	return 0;
 }
 
+static double cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+static int cost(long n)
+{
+	double begin_ns = cpu_ns();
+
+	for (long i = 0; i < n; i++)
+		if (probed(i, "some text", NULL) != i * 3 + 1)
+			return 1;
+	printf("%.1f\n", (cpu_ns() - begin_ns) / (double)n);
+	return 0;
+}
+
+static int libc(long n, long ms)
+{
+	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	for (long i = 0; i < n; i++) {
+		if (a64l("/") != 1)
+			return 1;
+		nanosleep(&pause, NULL);
+	}
+	printf("%ld calls\n", n);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 2 ? argv[1] : "";
@@ -180,6 +227,10 @@ int main(int argc, char **argv)
 		return busy(atof(argv[2]));
 	if (strcmp(what, "threads") == 0 && argc > 3)
 		return threads(atol(argv[2]), atol(argv[3]));
-	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads N [M]\n");
+	if (strcmp(what, "cost") == 0)
+		return cost(atol(argv[2]));
+	if (strcmp(what, "libc") == 0 && argc > 3)
+		return libc(atol(argv[2]), atol(argv[3]));
+	fprintf(stderr, "usage: probes calls|nest|usdt|busy|threads|cost|libc N [M]\n");
 	return 2;
 }
