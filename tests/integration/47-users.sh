@@ -4,7 +4,7 @@
 # Users who may record their own processes alone: what is theirs is in their traces, and
 # nothing of what others do, who have been given names that are looked for; not of
 # programs with the set-user-id bit that they start, nor of what was root's before.
-# timeout: 180
+# timeout: 300
 . "$(dirname "$0")/lib.sh"
 
 need python3
