@@ -25,9 +25,9 @@ struct config {
 	uint64_t client_queue_bytes; /* client_queue: trace data that waits for a slow client */
 	uint64_t max_sessions;
 	uint64_t max_clients;
-	char group[64]; /* who may connect besides root */
-	char users[8];	/* whom all others may see: "own" processes, "none" */
-	uint64_t user_sessions; /* of each of them at one time */
+	char group[64];		   /* who may connect besides root */
+	char users[8];		   /* whom all others may see: "own" processes, "none" */
+	uint64_t user_sessions;	   /* of each of them at one time */
 	uint64_t user_queue_bytes; /* user_queue: as client_queue, of theirs */
 	struct flight_config flight;
 	struct trigger_configs triggers;

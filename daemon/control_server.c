@@ -422,10 +422,13 @@ static int add_client(struct control_server *s, int fd, const struct ucred *cred
 		close(fd);
 		return -ENOMEM;
 	}
-	*c = (struct control_client){
-		.server = s, .fd = fd, .uid = cred->uid, .gid = cred->gid, .pid = cred->pid,
-		.sees_all = sees_all, .progress_ns = boot_ns()
-	};
+	*c = (struct control_client){ .server = s,
+				      .fd = fd,
+				      .uid = cred->uid,
+				      .gid = cred->gid,
+				      .pid = cred->pid,
+				      .sees_all = sees_all,
+				      .progress_ns = boot_ns() };
 	r = event_loop_add(s->env.loop, fd, EPOLLIN, on_client, c, &c->source);
 	if (r < 0) {
 		client_free(c);

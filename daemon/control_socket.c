@@ -101,8 +101,8 @@ static void look_at_mode(int fd)
 	socklen_t len = sizeof(addr);
 	struct stat st;
 
-	if (getsockname(fd, (struct sockaddr *)&addr, &len) == 0 &&
-	    stat(addr.sun_path, &st) == 0 && (st.st_mode & 0006) != 0006)
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) == 0 && stat(addr.sun_path, &st) == 0 &&
+	    (st.st_mode & 0006) != 0006)
 		log_warn("%s: users = own, but they may not connect: systemctl edit tracer.socket, "
 			 "and say SocketMode=0666 in section [Socket]",
 			 addr.sun_path);

@@ -16,8 +16,7 @@ struct control_socket;
  * `group` ((gid_t)-1: root only), or for `everybody`. -EADDRINUSE: another daemon has the lock,
  * the log says which. A socket file that a dead daemon left is no obstacle.
  */
-int control_socket_open(const char *path, gid_t group, bool everybody,
-			struct control_socket **ret);
+int control_socket_open(const char *path, gid_t group, bool everybody, struct control_socket **ret);
 /* Removes what was made here. Takes NULL. */
 void control_socket_free(struct control_socket *s);
 /* The listening socket; the caller owns it. */

@@ -20,6 +20,7 @@
 #include "interp/interpreter.h"
 #include "log.h"
 #include "process/process_table.h"
+#include "session_users.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/unwinder.h"
 
@@ -49,7 +50,7 @@ struct session_manager {
 	struct managed_session *first;
 	size_t n_sessions;
 	uint32_t last_id;
-	uint8_t last_user; /* number given last */
+	uint8_t last_user;	    /* number given last */
 	struct event_source *timer; /* while there are sessions */
 	bool is_busy;		    /* the timer has the shorter interval */
 	uint64_t flushed_ns, ticked_ns;
@@ -165,92 +166,35 @@ uint64_t session_manager_catch_up(struct session_manager *m)
 
 /* ---- users who have their own processes alone ---- */
 
-static bool is_same_user(const struct trace_owner *a, const struct trace_owner *b)
+static size_t list_owners(const struct session_manager *m,
+			  struct session_user list[EVENT_MAX_STREAMS])
 {
-	return a->only_own && b->only_own && a->uid == b->uid && a->gid == b->gid;
-}
+	size_t n = 0;
 
-static const struct trace_owner *trace_owner_of(const struct managed_session *ms)
-{
-	return ms->session ? &session_config(ms->session)->owner : &ms->starting;
-}
-
-static bool has_user(const struct event_users *users, uint8_t number)
-{
-	for (uint32_t i = 0; i < users->n; i++)
-		if (users->users[i].number == number)
-			return true;
-	return false;
-}
-
-static void list_users(const struct session_manager *m, struct event_users *ret)
-{
-	*ret = (struct event_users){ 0 };
-	for (const struct managed_session *ms = m->first; ms; ms = ms->next) {
-		const struct trace_owner *owner = trace_owner_of(ms);
-
-		if (!owner->only_own)
-			continue;
-		ret->slots[ms->slot] = owner->number;
-		if (!has_user(ret, owner->number) && ret->n < EVENT_MAX_USERS)
-			ret->users[ret->n++] = (struct event_user){ owner->uid, owner->gid,
-								    owner->number };
+	for (const struct managed_session *ms = m->first; ms && n < EVENT_MAX_STREAMS;
+	     ms = ms->next) {
+		list[n].owner = ms->session ? &session_config(ms->session)->owner : &ms->starting;
+		list[n++].slot = ms->slot;
 	}
+	return n;
 }
 
 static void update_users(struct session_manager *m)
 {
+	struct session_user list[EVENT_MAX_STREAMS];
 	struct event_users users;
 
-	list_users(m, &users);
+	session_users_list(list, list_owners(m, list), &users);
 	sources_set_users(m->sources, &users);
 }
 
-/*
- * Numbers go round: a record that waits for its switch carries the one of the user it was
- * of then, and must not be taken for another one's.
- */
-static uint8_t new_number(struct session_manager *m, const struct event_users *users)
-{
-	do
-		m->last_user = m->last_user < UINT8_MAX ? m->last_user + 1 : 1;
-	while (has_user(users, m->last_user));
-	return m->last_user;
-}
-
-/* They share half of the places among them: the other one is there for those who see all. */
 static int number_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
 {
-	unsigned n_all = 0, n_own = 0;
-	struct event_users users;
+	const struct session_users_limits limits = { m->env.max_sessions, m->env.user_sessions };
+	struct session_user list[EVENT_MAX_STREAMS];
 
-	list_users(m, &users);
-	for (const struct managed_session *ms = m->first; ms; ms = ms->next) {
-		const struct trace_owner *other = trace_owner_of(ms);
-
-		n_all += other->only_own;
-		n_own += other->only_own && other->uid == owner->uid;
-		if (is_same_user(other, owner))
-			owner->number = other->number;
-	}
-	if (n_own >= m->env.user_sessions) {
-		snprintf(why, WHY_LEN,
-			 "a user has at most %u recordings at a time: stop one, or ask for more "
-			 "user_sessions in tracerd.conf",
-			 m->env.user_sessions);
-		return -EBUSY;
-	}
-	if (n_all >= (m->env.max_sessions + 1) / 2 ||
-	    (!owner->number && users.n >= EVENT_MAX_USERS)) {
-		snprintf(why, WHY_LEN,
-			 "other users record already, and half of the %u sessions is for those who "
-			 "see all: try again later, or ask for more max_sessions in tracerd.conf",
-			 m->env.max_sessions);
-		return -EBUSY;
-	}
-	if (!owner->number)
-		owner->number = new_number(m, &users);
-	return 0;
+	return session_users_number(list, list_owners(m, list), &limits, &m->last_user, owner, why,
+				    WHY_LEN);
 }
 
 /* ---- the end of a session ---- */
@@ -368,7 +312,7 @@ static int on_timer(void *ctx, uint32_t events)
 		symbolizer_collect(m->env.symbolizer, now_ns);
 		unwinder_collect(m->env.unwinder, now_ns);
 		interpreter_collect(m->env.interpreter);
-		update_own(m); /* a worker that has died has a successor */
+		update_own(m);	 /* a worker that has died has a successor */
 		update_users(m); /* programs that have come since */
 	}
 

@@ -69,7 +69,7 @@ struct stack_encoder {
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
 	enum trace_sequence seq;
-	bool hides_kernel; /* from a user who may not see it */
+	bool hides_kernel;   /* from a user who may not see it */
 	stack_done_fn *done; /* NULL: they are samples */
 	void *done_ctx;
 	struct sample *first, *last; /* waiting, in order of arrival */

@@ -125,7 +125,8 @@ struct jit_frames;
 int process_table_frames(struct process_table *pt, uint32_t tgid, uint64_t time_ns,
 			 const struct jit_frames **ret, uint64_t *ret_version, bool *ret_current);
 
-/* Where in a process that runs HotSpot its variables are (enum hotspot_symbol). -ENOENT: it does not. */
+/* Where in a process that runs HotSpot its variables are (enum hotspot_symbol). -ENOENT: it does
+ * not. */
 int process_table_jvm(struct process_table *pt, uint32_t tgid, uint64_t *ret_symbols);
 
 /* There may be some that live and are not known yet. */
