@@ -25,7 +25,7 @@
  * A segment that is old enough, if it has something, and if it has next to nothing. In a younger
  * one hardly a stack would come twice: each is written anew.
  */
-#define SEGMENT_NS	(2 * NS_PER_SEC)
+#define SEGMENT_NS	(4 * NS_PER_SEC)
 #define SEGMENT_MAX_NS	(10 * NS_PER_SEC)
 #define SEGMENT_SOME(f) ((f)->segment_bytes / 16)
 
