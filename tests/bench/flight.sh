@@ -58,7 +58,7 @@ flight_measure() { # WHAT GOAL CONFIGURATION...
 	goal "$what: good snapshots of 3, while it goes on" "$good" "" ge 3
 	goal "$what: held, of its size" "$(percent "$(flight_says held)" "$(flight_says size)")" % le 100
 	goal "$what: memory of the daemon beside, grown since" "$(($(awk '$1 == "RssAnon:" { print $2 }' \
-		"/proc/$flight_daemon/status") - anon))" KB le 16384
+		"/proc/$flight_daemon/status") - anon))" KB le 32768
 	printf '  %s: the last %.1f s in %.1f MB, %s events lost\n' "$what" \
 		"$(calc "$(flight_says span_ns) / 1e9")" "$(calc "$(flight_says held) / 1e6")" \
 		"$(flight_says lost)"
