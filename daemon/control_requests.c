@@ -14,6 +14,7 @@
 #include "control_probes.h"
 #include "control_snapshot.h"
 #include "control_status.h"
+#include "control_triggers.h"
 #include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
@@ -31,6 +32,7 @@ struct control_requests {
 	struct control_server *server;
 	struct control_probes *probes;
 	struct control_snapshots *snapshots;
+	struct control_triggers *triggers;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -50,6 +52,11 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 		.sessions = env->sessions,
 		.probes = env->probes,
 	};
+	struct control_triggers_env triggers = {
+		.loop = env->loop,
+		.triggers = env->triggers,
+		.flight = env->flight,
+	};
 	struct control_requests *r = calloc(1, sizeof(*r));
 	int err;
 
@@ -58,7 +65,10 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 	r->env = *env;
 	err = control_probes_new(&probes, &r->probes);
 	if (err == 0)
-		err = control_snapshots_new(env->flight, &r->snapshots);
+		err = control_snapshots_new(env->flight, env->triggers, &r->snapshots);
+	triggers.snapshots = r->snapshots;
+	if (err == 0)
+		err = control_triggers_new(&triggers, &r->triggers);
 	if (err < 0) {
 		control_requests_free(r);
 		return err;
@@ -70,6 +80,7 @@ int control_requests_new(const struct control_requests_env *env, struct control_
 void control_requests_free(struct control_requests *r)
 {
 	if (r) {
+		control_triggers_free(r->triggers);
 		control_snapshots_free(r->snapshots);
 		control_probes_free(r->probes);
 	}
@@ -438,6 +449,8 @@ static int on_snapshot(struct control_requests *r, struct control_client *client
 		.command_line = req->snapshot->command_line,
 	};
 
+	if (req->snapshot->n_on)
+		return control_triggers_wait(r->triggers, client, req);
 	return control_snapshots_send(r->snapshots, client, &what);
 }
 
@@ -482,6 +495,7 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct recording *rec = control_client_data(client);
 
 	control_probes_gone(r->probes, client);
+	control_triggers_gone(r->triggers, client);
 	control_snapshots_gone(r->snapshots, client);
 	if (rec) {
 		struct managed_session *session = rec->session;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "flight/flight.h"
+#include "trigger/triggers.h"
 
 struct sending {
 	struct control_snapshots *all;
@@ -20,16 +21,19 @@ struct sending {
 
 struct control_snapshots {
 	struct flight *flight;
+	const struct triggers *triggers;
 	struct sending *first;
 };
 
-int control_snapshots_new(struct flight *flight, struct control_snapshots **ret)
+int control_snapshots_new(struct flight *flight, const struct triggers *triggers,
+			  struct control_snapshots **ret)
 {
 	struct control_snapshots *all = calloc(1, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
 	all->flight = flight;
+	all->triggers = triggers;
 	*ret = all;
 	return 0;
 }
@@ -101,25 +105,15 @@ static int refuse(struct control_client *client, uint32_t id, int err, const cha
 	return err;
 }
 
-/* "slice:frame>10ms: frame of 31 ms in firefox (1234)". NULL: no memory. */
-static char *describe(const struct flight_mark *mark)
-{
-	char *text;
-
-	if (asprintf(&text, "%s%s%s", mark->name, mark->detail ? ": " : "",
-		     mark->detail ? mark->detail : "") < 0)
-		return NULL;
-	return text;
-}
-
 int control_snapshots_send(struct control_snapshots *all, struct control_client *client,
 			   const struct control_snapshot *what)
 {
+	struct flight_mark marks[TRIGGERS_MARKS];
 	struct flight_request request = {
 		.last_ns = what->last_ns,
 		.command_line = what->command_line,
-		.marks = what->mark,
-		.n_marks = what->mark != NULL,
+		.marks = marks,
+		.n_marks = triggers_marks(all->triggers, marks),
 		.sink = send_piece,
 		.done = on_done,
 	};
@@ -133,8 +127,8 @@ int control_snapshots_send(struct control_snapshots *all, struct control_client 
 	if (!s)
 		return refuse(client, what->id, -ENOMEM, "out of memory");
 	*s = (struct sending){ .all = all, .client = client, .id = what->id };
-	if (what->mark)
-		s->trigger = describe(what->mark);
+	if (what->trigger)
+		s->trigger = strdup(what->trigger); /* without memory it is not repeated */
 	request.ctx = s;
 	r = flight_snapshot(all->flight, &request, why, &s->snapshot);
 	if (r < 0) {

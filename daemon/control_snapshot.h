@@ -9,17 +9,19 @@
 
 struct control_snapshots;
 struct flight;
-struct flight_mark;
+struct triggers;
 
-int control_snapshots_new(struct flight *flight, struct control_snapshots **ret);
+/* Each shows what has fired lately. */
+int control_snapshots_new(struct flight *flight, const struct triggers *triggers,
+			  struct control_snapshots **ret);
 void control_snapshots_free(struct control_snapshots *all); /* takes NULL */
 
 /* What a client has asked for; copied. */
 struct control_snapshot {
 	uint32_t id; /* of its request */
 	uint64_t last_ns;
-	const char *command_line;	/* or NULL */
-	const struct flight_mark *mark; /* what it is taken for; or NULL */
+	const char *command_line; /* or NULL */
+	const char *trigger;	  /* what it is taken for; or NULL */
 };
 
 /*

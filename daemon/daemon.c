@@ -24,6 +24,8 @@
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_files.h"
+#include "trigger/trigger_psi.h"
 #include "unwind/unwinder.h"
 
 /* A stop must be over in 2 s: sessions get this long to end, clients that long to read. */
@@ -43,6 +45,8 @@ struct daemon {
 	struct probes *probes;
 	struct session_manager *sessions;
 	struct flight *flight;
+	struct triggers *triggers;
+	struct trigger_files *trigger_files;
 	struct control_requests *requests;
 	struct control_server *server;
 	struct control_socket *socket; /* NULL: private */
@@ -82,6 +86,13 @@ static void begin_stop(struct daemon *d)
 		event_loop_stop(d->loop);
 }
 
+/* For who waits for it. */
+static void on_sigusr2(struct daemon *d, uint32_t sender)
+{
+	if (triggers_sigusr2(d->triggers, sender, boot_ns()) == 0)
+		log_info("SIGUSR2 from process %u: no trigger waits for it", sender);
+}
+
 static int on_signal(void *ctx, uint32_t events)
 {
 	struct daemon *d = ctx;
@@ -90,7 +101,9 @@ static int on_signal(void *ctx, uint32_t events)
 	(void)events;
 	if (read(d->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
-	if (info.ssi_signo == SIGHUP)
+	if (info.ssi_signo == SIGUSR2)
+		on_sigusr2(d, info.ssi_pid);
+	else if (info.ssi_signo == SIGHUP)
 		log_info("SIGHUP: the configuration is read at start only");
 	else
 		begin_stop(d);
@@ -143,6 +156,7 @@ static int watch_signals(struct daemon *d)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -195,6 +209,59 @@ static int new_flight(struct daemon *d, const struct daemon_options *options)
 	if (d->private)
 		env.config.enabled = false;
 	return r < 0 ? r : flight_new(&env, &d->flight);
+}
+
+/* ---- triggers ---- */
+
+static void tap_flight(void *ctx, trace_tap_fn *fn, void *fn_ctx)
+{
+	struct daemon *d = ctx;
+
+	flight_tap(d->flight, fn, fn_ctx);
+}
+
+static int take_snapshot(void *ctx, const struct flight_request *request, char why[WHY_LEN],
+			 struct flight_snapshot **ret)
+{
+	struct flight_mark marks[TRIGGERS_MARKS];
+	struct flight_request marked = *request;
+	struct daemon *d = ctx;
+
+	marked.marks = marks;
+	marked.n_marks = triggers_marks(d->triggers, marks);
+	return flight_snapshot(d->flight, &marked, why, ret);
+}
+
+static void cancel_snapshot(void *ctx, struct flight_snapshot *snapshot)
+{
+	(void)ctx;
+	flight_snapshot_cancel(snapshot);
+}
+
+static int new_triggers(struct daemon *d, const struct daemon_options *options)
+{
+	const struct trigger_configs none = { 0 };
+	struct triggers_env triggers = {
+		.loop = d->loop,
+		.processes = d->processes,
+		.psi_dir = TRIGGER_PSI_DIR,
+		.tap = tap_flight,
+		.ctx = d,
+	};
+	struct trigger_files_env files = {
+		.loop = d->loop,
+		.dir = trigger_files_dir(),
+		.snapshot = take_snapshot,
+		.cancel = cancel_snapshot,
+		.ctx = d,
+	};
+	int r = triggers_new(&triggers, &d->triggers);
+
+	if (r < 0)
+		return r;
+	files.triggers = d->triggers;
+	return trigger_files_new(&files, d->private ? &none : &options->config.triggers,
+				 &d->trigger_files);
 }
 
 static int new_parts(struct daemon *d, const struct daemon_options *options)
@@ -253,6 +320,11 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	requests.flight = d->flight;
+	r = new_triggers(d, options);
+	if (r < 0)
+		return r;
+	requests.triggers = d->triggers;
+	requests.trigger_files = d->trigger_files;
 	r = control_requests_new(&requests, &d->requests);
 	if (r < 0)
 		return r;
@@ -339,6 +411,8 @@ void daemon_free(struct daemon *d)
 		return;
 	control_server_free(d->server); /* first: it lets go of the sessions */
 	control_requests_free(d->requests);
+	trigger_files_free(d->trigger_files);
+	triggers_free(d->triggers);
 	flight_free(d->flight);
 	session_manager_free(d->sessions);
 	probes_free(d->probes);

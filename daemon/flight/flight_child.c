@@ -187,31 +187,57 @@ static int put_head(struct child *c)
 
 /* ---- tail ---- */
 
-static int put_marks(void *ctx, struct trace_writer *w)
+static void add_text(struct trace_event *ev, struct trace_arg *args, const char *name,
+		     const char *text)
+{
+	if (text && text[0])
+		args[ev->n_args++] =
+			(struct trace_arg){ .name = name, .type = ARG_STRING, .s = text };
+}
+
+static void add_number(struct trace_event *ev, struct trace_arg *args, const char *name,
+		       uint64_t number)
+{
+	if (number)
+		args[ev->n_args++] =
+			(struct trace_arg){ .name = name, .type = ARG_UINT, .u = number };
+}
+
+static int put_mark(struct trace_writer *w, const struct flight_mark *mark)
 {
 	const struct trace_track track = {
 		.name = "Triggers",
-		.description = "What this snapshot was taken for.",
+		.description = "What snapshots were waiting for.",
 	};
+	struct trace_arg args[7];
+	struct trace_event ev = {
+		.track = trace_track(w, &track),
+		.time_ns = mark->time_ns,
+		.name = mark->name,
+		.category = "trigger",
+		.args = args,
+	};
+
+	add_text(&ev, args, "what", mark->detail);
+	add_text(&ev, args, "for", mark->by);
+	add_text(&ev, args, "process", mark->comm);
+	add_number(&ev, args, "pid", mark->tgid);
+	add_number(&ev, args, "tid", mark->tid);
+	add_number(&ev, args, "duration_ns", mark->duration_ns);
+	add_number(&ev, args, "missed", mark->n_missed);
+	return ev.track ? trace_instant(w, &ev, 0) : -ENOMEM;
+}
+
+/* Those of its time. */
+static int put_marks(void *ctx, struct trace_writer *w)
+{
 	const struct child *c = ctx;
 	const struct flight_request *request = c->job->request;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < request->n_marks; i++) {
-		const struct flight_mark *mark = &request->marks[i];
-		struct trace_arg arg = { .name = "what", .type = ARG_STRING };
-		struct trace_event ev = {
-			.time_ns = mark->time_ns,
-			.name = mark->name,
-			.category = "trigger",
-			.args = &arg,
-			.n_args = mark->detail ? 1 : 0,
-		};
-
-		arg.s = mark->detail;
-		ev.track = trace_track(w, &track);
-		r = ev.track ? trace_instant(w, &ev, 0) : -ENOMEM;
-	}
+	for (size_t i = 0; r == 0 && i < request->n_marks; i++)
+		if (request->marks[i].time_ns >= c->job->first->begin_ns)
+			r = put_mark(w, &request->marks[i]);
 	return r;
 }
 

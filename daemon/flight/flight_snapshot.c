@@ -66,9 +66,18 @@ static void request_done(struct flight_request *r)
 	for (size_t i = 0; i < r->n_marks; i++) {
 		free((char *)r->marks[i].name);
 		free((char *)r->marks[i].detail);
+		free((char *)r->marks[i].by);
+		free((char *)r->marks[i].comm);
 	}
 	free((void *)r->marks);
 	free((char *)r->command_line);
+}
+
+/* NULL stays NULL. */
+static bool copy_text(const char *from, const char **to)
+{
+	*to = from ? strdup(from) : NULL;
+	return *to || !from;
 }
 
 static int request_copy(struct flight_request *to, const struct flight_request *from)
@@ -79,15 +88,15 @@ static int request_copy(struct flight_request *to, const struct flight_request *
 	*to = *from;
 	to->marks = marks;
 	to->n_marks = 0;
-	to->command_line = from->command_line ? strdup(from->command_line) : NULL;
-	ok = ok && (to->command_line || !from->command_line);
+	ok = copy_text(from->command_line, &to->command_line) && ok;
 	for (size_t i = 0; ok && i < from->n_marks; i++) {
 		const struct flight_mark *mark = &from->marks[i];
 
-		marks[i].time_ns = mark->time_ns;
-		marks[i].name = strdup(mark->name);
-		marks[i].detail = mark->detail ? strdup(mark->detail) : NULL;
-		ok = marks[i].name && (marks[i].detail || !mark->detail);
+		marks[i] = *mark;
+		ok = copy_text(mark->name, &marks[i].name);
+		ok = copy_text(mark->detail, &marks[i].detail) && ok;
+		ok = copy_text(mark->by, &marks[i].by) && ok;
+		ok = copy_text(mark->comm, &marks[i].comm) && ok;
 		to->n_marks++;
 	}
 	if (!ok)

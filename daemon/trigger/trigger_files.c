@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,19 @@ struct trigger_files {
 	unsigned n;
 	struct file_trigger list[TRIGGER_CONFIGS];
 };
+
+const char *trigger_files_dir(void)
+{
+	static char dir[PATH_MAX];
+	const char *list = getenv("STATE_DIRECTORY");
+	size_t len = list ? strcspn(list, ":") : 0;
+
+	if (len == 0 || len >= sizeof(dir))
+		return "/var/lib/tracer";
+	memcpy(dir, list, len);
+	dir[len] = '\0';
+	return dir;
+}
 
 /* ---- one file ---- */
 

@@ -10,7 +10,8 @@
 #include "trigger/trigger_config.h"
 #include "trigger/trigger_wait.h"
 
-#define TRIGGER_FILES_DIR "/var/lib/tracer" /* unless $STATE_DIRECTORY names another one */
+/* Where they go: the first of $STATE_DIRECTORY, as systemd sets it, or /var/lib/tracer. */
+const char *trigger_files_dir(void);
 
 struct trigger_files;
 

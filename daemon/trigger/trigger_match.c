@@ -154,9 +154,6 @@ const char *trigger_source(const struct trigger_spec *spec)
 	case TRIGGER_HTTP_STATUS:
 	case TRIGGER_HTTP_LATENCY:
 		return "net";
-	case TRIGGER_EXIT:
-	case TRIGGER_SIGNAL:
-		return "proc";
 	case TRIGGER_PROBE:
 		return "probes";
 	case TRIGGER_MARKER:
@@ -264,4 +261,16 @@ void trigger_describe(const struct trigger_spec *spec, const struct trace_tap_ev
 	else
 		describe_slice(ev, arg, what, sizeof(what));
 	text_utf8(ret->what, sizeof(ret->what), what, strlen(what));
+}
+
+void trigger_fired_text(const char *spec, const struct trigger_fired *fired,
+			char dst[TRIGGER_TEXT_LEN])
+{
+	char text[TRIGGER_TEXT_LEN];
+	int len = snprintf(text, sizeof(text), "%s: %s", spec, fired->what);
+
+	if (fired->tgid && len >= 0 && (size_t)len < sizeof(text))
+		snprintf(text + len, sizeof(text) - (size_t)len, ", by %s (%u)",
+			 fired->comm[0] ? fired->comm : "?", fired->tgid);
+	text_utf8(dst, TRIGGER_TEXT_LEN, text, strlen(text));
 }

@@ -10,6 +10,7 @@
 #ifndef TRIGGERS_H
 #define TRIGGERS_H
 
+#include "flight/flight.h"
 #include "trigger/trigger_match.h"
 
 struct event_loop;
@@ -51,13 +52,8 @@ uint64_t trigger_count(const struct trigger *t); /* how often it has fired */
 /* tracerd got SIGUSR2. Returns how many triggers wait for that. */
 unsigned triggers_sigusr2(struct triggers *ts, uint32_t sender, uint64_t now_ns);
 
-/* What has fired lately, the oldest first; at most TRIGGERS_MARKS. */
-struct trigger_mark {
-	char trigger[TRIGGER_SPEC_LEN], by[TRIGGER_BY_LEN];
-	struct trigger_fired fired;
-};
-typedef void trigger_mark_fn(void *ctx, const struct trigger_mark *mark);
-void triggers_each_mark(const struct triggers *ts, trigger_mark_fn *fn, void *ctx);
+/* What has fired lately, the oldest first; valid until something fires. Returns how many. */
+size_t triggers_marks(const struct triggers *ts, struct flight_mark ret[TRIGGERS_MARKS]);
 
 typedef void trigger_each_fn(void *ctx, const struct trigger *t, const char *by);
 void triggers_each(const struct triggers *ts, trigger_each_fn *fn, void *ctx);
