@@ -206,10 +206,8 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 
 	memcpy(key.name, name, strlen(name));
 	o = hash_get(enc->origins, &key, len);
-	if (o && !trace_track_known(enc->env.writer, o->track))
-		o->track = trace_track(enc->env.writer, &track);
 	if (o)
-		return o->track ? o : NULL;
+		return o;
 	if (hash_count(enc->origins) >= NET_MAX_ORIGINS && strcmp(name, "others") != 0) {
 		enc->over[NET_BOUND_ORIGINS]++;
 		return find_origin(enc, p, "others");
@@ -226,9 +224,17 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
 				    const char *name)
 {
-	if (!p->origin || strcmp(p->origin->name, name) != 0)
-		p->origin = find_origin(enc, p, name);
-	return p->origin;
+	struct trace_track track = { 0 };
+	struct net_origin *o = p->origin;
+
+	if (!o || strcmp(o->name, name) != 0)
+		o = p->origin = find_origin(enc, p, name);
+	if (!o || trace_track_known(enc->env.writer, o->track))
+		return o;
+	track.name = o->name;
+	track.parent = connections_track(enc, p);
+	o->track = track.parent ? trace_track(enc->env.writer, &track) : 0;
+	return o->track ? o : NULL;
 }
 
 uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit)
