@@ -17,6 +17,8 @@
 #define POLL_NS	  (10 * NS_PER_MS)
 #define ANSWER_NS (5 * NS_PER_SEC)
 
+_Static_assert(WHY_LEN >= PROBE_WHY_LEN, "what is wrong with a probe fits");
+
 #define NOBODY_RECORDS "nobody records now: it is there when somebody does"
 
 /* A request that waits for its answer. */
@@ -267,7 +269,7 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 }
 
 /* Somebody must run the source, so that the probes are looked for. */
-static int start_source(struct adding *a, char why[PROBE_WHY_LEN])
+static int start_source(struct adding *a, char why[WHY_LEN])
 {
 	struct session_manager *sessions = a->all->env.sessions;
 	int index = collector_index(collector_by_name("probes"));
@@ -279,10 +281,14 @@ static int start_source(struct adding *a, char why[PROBE_WHY_LEN])
 		.ctx = a,
 	};
 	struct trace_config config = { .sources = 1u << index };
+	char reason[WHY_LEN] = "";
+	int r;
 
 	if (sources_state(session_manager_sources(sessions), (unsigned)index))
 		return 0;
-	return session_manager_start(sessions, &config, 0, &owner, why, &a->session);
+	r = session_manager_start(sessions, &config, 0, &owner, reason, &a->session);
+	snprintf(why, PROBE_WHY_LEN, "%.*s", PROBE_WHY_LEN - 1, reason);
+	return r;
 }
 
 static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN])
@@ -308,7 +314,7 @@ static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN
 	return r;
 }
 
-static int add_all(struct adding *a, const ProbeAddRequest *req, char why[PROBE_WHY_LEN])
+static int add_all(struct adding *a, const ProbeAddRequest *req, char why[WHY_LEN])
 {
 	int r = 0;
 
@@ -327,7 +333,7 @@ static int add_all(struct adding *a, const ProbeAddRequest *req, char why[PROBE_
 int control_probes_add(struct control_probes *cp, struct control_client *client, const Request *req)
 {
 	struct adding *a = calloc(1, sizeof(*a));
-	char why[PROBE_WHY_LEN] = "";
+	char why[WHY_LEN] = "";
 	int r;
 
 	if (!a)
