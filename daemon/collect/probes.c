@@ -269,17 +269,22 @@ static void resume_one(struct probes_source *s, struct one *one, uint64_t now_ns
 	probe_attached_resume(one->attached);
 }
 
+/* Of begins and ends, also our own. */
+static uint64_t all_hits(struct probes_source *s, const struct probe *p)
+{
+	struct probes_counts n = { 0 };
+
+	probe_places_count(s->places, p->id, false, &n);
+	probe_places_count(s->places, p->id, true, &n);
+	return n.n_hits + n.n_over + n.n_unwanted + n.n_lost + n.n_own;
+}
+
 static void limit(struct probes_source *s, struct one *one, uint64_t now_ns)
 {
 	struct probe *p = one->probe;
-	struct probes_counts ends = { 0 };
-	uint64_t n;
+	uint64_t n = all_hits(s, p);
 
-	probe_attached_count(one->attached);
 	update_cost(s, p);
-	probe_places_count(s->places, p->id, true, &ends);
-	n = p->n_hits + p->n_over + p->n_unwanted + p->n_lost + ends.n_hits + ends.n_unwanted +
-	    ends.n_lost;
 	probe_limit_update(&one->limit, n, p->cost_ns, now_ns);
 	if (one->limit.is_over && !one->is_paused)
 		pause_one(s, one, n, now_ns);
