@@ -451,8 +451,7 @@ static struct bpf_object *probes_object(void *state, unsigned i)
 
 struct waiting {
 	int slot;
-	bool is_waiting;
-	const struct probe *failed;
+	const struct probe *waits, *failed;
 };
 
 /* The probe_fn: of the session's own, and those of all. */
@@ -462,7 +461,8 @@ static void look_at_state(void *ctx, struct probe *p)
 
 	if (p->slot != w->slot && p->slot != PROBES_EVERY)
 		return;
-	w->is_waiting |= p->state == PROBE_ATTACHES;
+	if (p->state == PROBE_ATTACHES)
+		w->waits = p;
 	if (p->slot == w->slot && p->state == PROBE_FAILED)
 		w->failed = p;
 }
@@ -476,8 +476,8 @@ static void await_answers(struct probes_source *s, struct waiting *w)
 		update(s);
 		*w = (struct waiting){ .slot = w->slot };
 		probes_each(s->env.probes, look_at_state, w);
-	} while (w->is_waiting && !w->failed && boot_ns() < deadline_ns &&
-		 symbolizer_wait(s->env.symbolizer, TURN_NS));
+	} while (w->waits && !w->failed && boot_ns() < deadline_ns &&
+		 symbolizer_probes_wait(s->env.symbolizer, TURN_NS));
 }
 
 static int probes_session_open(void *state, const struct trace_config *config, unsigned slot,
@@ -504,6 +504,10 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 			snprintf(why, WHY_LEN, "probe '%.60s': %.430s", w.failed->def.name,
 				 w.failed->why);
 			r = -EINVAL;
+		} else if (w.waits) {
+			snprintf(why, WHY_LEN,
+				 "probe '%.60s' is not in place yet: its file is still being read",
+				 w.waits->def.name);
 		}
 	}
 	if (r < 0)
