@@ -166,7 +166,7 @@ static uint64_t describe_life(struct trace_writer *w, struct track_entry *e,
 	return e->uuid;
 }
 
-uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+static uint64_t thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
 {
 	struct life_key key = { "tid", tid };
 	TrackDescriptor desc = TRACK_DESCRIPTOR__INIT;
@@ -183,6 +183,18 @@ uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 	thread.tid = tid;
 	desc.thread = &thread;
 	return describe_life(w, e, &key, tgid, start_ns, &desc);
+}
+
+uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+{
+	struct recent_thread *recent = &w->recent_threads[tid % RECENT_THREADS];
+
+	if (recent->tid == tid && recent->start_ns == start_ns && start_ns &&
+	    trace_track_known(w, recent->uuid))
+		return recent->uuid;
+	*recent = (struct recent_thread){ .start_ns = start_ns, .tid = tid };
+	recent->uuid = thread_track(w, tgid, tid, start_ns);
+	return recent->uuid;
 }
 
 uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns)

@@ -32,6 +32,13 @@ struct recent_literal {
 	enum intern_kind kind;
 };
 
+/* Tracks of threads asked for lately. */
+#define RECENT_THREADS 64
+struct recent_thread {
+	uint64_t start_ns, uuid; /* uuid 0: free */
+	uint32_t tid;
+};
+
 struct trace_sequence_state {
 	bool cleared;			/* the generation's first packet has been put */
 	bool lost;			/* a block of it was dropped since its last packet */
@@ -80,6 +87,7 @@ struct trace_writer {
 
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
+	struct recent_thread recent_threads[RECENT_THREADS];
 
 	trace_tap_fn *tap; /* NULL: nobody listens */
 	void *tap_ctx;

@@ -83,6 +83,11 @@ void http1_queue_hand_over(struct http1_queue *q, struct http1_entry *entry, uin
 
 /* ---- what heads say ---- */
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static void copy_text(const struct http1_text *t, char *ret, size_t room)
 {
 	size_t n = 0;
@@ -90,10 +95,10 @@ static void copy_text(const struct http1_text *t, char *ret, size_t room)
 	net_privacy_text(t->data, t->len, ret, room);
 	/* Folded: one blank for the line's end and what the next begins with. */
 	for (size_t i = 0; ret[i]; i++) {
-		bool is_blank = strchr(" \t\r\n", ret[i]) != NULL;
+		bool blank = is_blank(ret[i]);
 
-		if (!is_blank || n == 0 || ret[n - 1] != ' ')
-			ret[n++] = is_blank ? ' ' : ret[i];
+		if (!blank || n == 0 || ret[n - 1] != ' ')
+			ret[n++] = blank ? ' ' : ret[i];
 	}
 	ret[n] = '\0';
 }
@@ -200,7 +205,7 @@ void http1_entry_response(struct http1_entry *entry, const struct net_privacy *p
 	copy_version(e, head);
 	if (end)
 		type.len = (size_t)(end - type.data);
-	while (type.len > 0 && strchr(" \t\r\n", type.data[type.len - 1]))
+	while (type.len > 0 && is_blank((char)type.data[type.len - 1]))
 		type.len--;
 	copy_text(&type, e->content_type, sizeof(e->content_type));
 	copy_cache(e, p, head);

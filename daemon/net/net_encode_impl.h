@@ -70,13 +70,18 @@ enum net_layer_kind {
 	LAYER_OVER, /* nothing more is understood */
 };
 
-/* When bytes were moved, the last few times. */
-#define NET_N_TIMES 8
+/*
+ * When bytes were moved, the last few times; where many requests are under way at once, the
+ * last many times.
+ */
+#define NET_FEW_TIMES  8
+#define NET_MANY_TIMES 512
 struct net_times {
 	struct net_time {
 		uint64_t off, end, time_ns;
-	} list[NET_N_TIMES];
-	uint32_t n; /* there were */
+	} few[NET_FEW_TIMES];
+	struct net_time *many; /* NET_MANY_TIMES, in place of the few; or NULL */
+	uint32_t n;	       /* there were */
 };
 
 /* What a layer has known of times that is over before its other end is. */
@@ -187,14 +192,18 @@ struct net_process {
 	uint64_t counted_ns;			 /* when they were written last */
 	uint64_t counter_sent, counter_received; /* uuids */
 	bool is_counted;			 /* what they are is written */
+	struct net_origin *origin;		 /* the one that was used last */
 };
 
 struct net_origin {
 	uint64_t track;
+	char *name;
 	struct net_lanes requests, connections;
 };
 
 struct net_dns_memory;
+
+#define NET_RECENT_PROCESSES 16
 
 struct net_encoder {
 	struct encoder_env env;
@@ -203,8 +212,9 @@ struct net_encoder {
 	struct hash *streams;	/* by key */
 	struct hash *ends;	/* connections of TCP by what both ends know of them */
 	struct hash *processes; /* by tgid */
-	struct hash *origins;	/* by process track and name */
-	struct hash *names;	/* of requests that were used */
+	struct net_process *recent[NET_RECENT_PROCESSES];
+	struct hash *origins; /* by process track and name */
+	struct hash *names;   /* of requests that were used */
 	struct net_conn *oldest, *newest;
 	size_t n_conns;				     /* of all lists, ghosts too */
 	struct net_conn *first_closed, *last_closed; /* wait for late records */
@@ -307,8 +317,12 @@ void net_layer_expire(struct net_layer *l, uint64_t now_ns);
 void net_peer_find(struct net_conn *c);
 void net_peer_forget(struct net_conn *c);
 /* A layer is over: its other end may still need to know when it has heard what. */
-void net_peer_leave(const struct net_layer *l);
+void net_peer_leave(struct net_layer *l);
 void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns);
+/* Without memory there are few. */
+void net_times_keep_many(struct net_times *t);
+size_t net_times_bytes(const struct net_times *t);
+void net_times_done(struct net_times *t);
 /*
  * When byte `off` was sent: the call's time is that of its return, when the other end may
  * have had it for long, or the trace may have said so already.

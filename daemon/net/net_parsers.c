@@ -73,23 +73,24 @@ static void query_done(void *ctx, const struct dns_query *q)
 
 static size_t parsers_bytes(const struct net_layer *l)
 {
-	size_t tunnel = l->tunnel ? http1_bytes(l->tunnel) : 0;
+	size_t others = l->tunnel ? http1_bytes(l->tunnel) : 0;
 
+	others += net_times_bytes(&l->heard) + net_times_bytes(&l->told);
 	if (!l->parser.any)
-		return tunnel;
+		return others;
 	switch (l->kind) {
 	case LAYER_HTTP1:
-		return tunnel + http1_bytes(l->parser.http1);
+		return others + http1_bytes(l->parser.http1);
 	case LAYER_HTTP2:
-		return tunnel + http2_bytes(l->parser.http2);
+		return others + http2_bytes(l->parser.http2);
 	case LAYER_TLS:
-		return tunnel + tls_wire_bytes(l->parser.tls);
+		return others + tls_wire_bytes(l->parser.tls);
 	case LAYER_DNS:
-		return tunnel + dns_bytes(l->parser.dns);
+		return others + dns_bytes(l->parser.dns);
 	case LAYER_RESOLVE:
-		return tunnel + resolve_bytes(l->parser.resolve);
+		return others + resolve_bytes(l->parser.resolve);
 	default:
-		return tunnel;
+		return others;
 	}
 }
 
@@ -133,6 +134,8 @@ void net_parser_free(struct net_encoder *enc, struct net_layer *l)
 void net_layer_free(struct net_encoder *enc, struct net_layer *l)
 {
 	net_peer_leave(l);
+	net_times_done(&l->heard);
+	net_times_done(&l->told);
 	http1_free(l->tunnel);
 	l->tunnel = NULL;
 	free(l->upgraded);
@@ -199,6 +202,8 @@ void net_parser_new(struct net_layer *l, enum net_layer_kind kind, bool late)
 		break;
 	case LAYER_HTTP2:
 		l->parser.http2 = http2_new(p, late, exchange_done, l);
+		net_times_keep_many(&l->heard);
+		net_times_keep_many(&l->told);
 		break;
 	case LAYER_TLS:
 		l->parser.tls = tls_wire_new(p, &sinks);

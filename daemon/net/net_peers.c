@@ -49,6 +49,19 @@ void net_peer_find(struct net_conn *c)
 	peer->peer = c;
 }
 
+static void left_clear(struct net_left *left)
+{
+	net_times_done(&left->heard);
+	net_times_done(&left->told);
+}
+
+static void left_free(struct net_left *left)
+{
+	if (left)
+		left_clear(left);
+	free(left);
+}
+
 void net_peer_forget(struct net_conn *c)
 {
 	uint64_t key = key_of(&c->sock.inet, false);
@@ -56,29 +69,64 @@ void net_peer_forget(struct net_conn *c)
 	if (c->peer)
 		c->peer->peer = NULL;
 	c->peer = NULL;
-	free(c->left[0]);
-	free(c->left[1]);
+	left_free(c->left[0]);
+	left_free(c->left[1]);
 	if (c->flags & CONN_PAIRED && hash_get_u64(c->enc->ends, key) == c)
 		hash_remove_u64(c->enc->ends, key);
 }
 
 /* ---- times ---- */
 
+void net_times_keep_many(struct net_times *t)
+{
+	uint32_t first = t->n > NET_FEW_TIMES ? t->n - NET_FEW_TIMES : 0;
+	struct net_time *many = t->many ? NULL : malloc(NET_MANY_TIMES * sizeof(*many));
+
+	if (!many)
+		return;
+	for (uint32_t i = first; i < t->n; i++)
+		many[i % NET_MANY_TIMES] = t->few[i % NET_FEW_TIMES];
+	t->many = many;
+}
+
+void net_times_done(struct net_times *t)
+{
+	free(t->many);
+	t->many = NULL;
+	t->n = 0;
+}
+
+size_t net_times_bytes(const struct net_times *t)
+{
+	return t->many ? NET_MANY_TIMES * sizeof(*t->many) : 0;
+}
+
+static struct net_time *time_at(const struct net_times *t, uint32_t i)
+{
+	return (struct net_time *)(t->many ? &t->many[i % NET_MANY_TIMES]
+					   : &t->few[i % NET_FEW_TIMES]);
+}
+
 void net_times_add(struct net_times *t, uint64_t off, uint64_t len, uint64_t time_ns)
 {
-	t->list[t->n++ % NET_N_TIMES] = (struct net_time){ off, off + len, time_ns };
+	*time_at(t, t->n++) = (struct net_time){ off, off + len, time_ns };
 }
 
 /* 0: not known. */
 static uint64_t time_of(const struct net_times *t, uint64_t off)
 {
-	for (size_t i = 0; i < NET_N_TIMES && i < t->n; i++)
-		if (t->list[i].off <= off && off < t->list[i].end)
-			return t->list[i].time_ns;
+	uint32_t room = t->many ? NET_MANY_TIMES : NET_FEW_TIMES;
+
+	for (uint32_t i = t->n; i > 0 && t->n - i < room; i--) {
+		const struct net_time *at = time_at(t, i - 1);
+
+		if (at->off <= off && off < at->end)
+			return at->time_ns;
+	}
 	return 0;
 }
 
-void net_peer_leave(const struct net_layer *l)
+void net_peer_leave(struct net_layer *l)
 {
 	struct net_conn *peer = l->conn->peer;
 	struct net_left **left = peer ? &peer->left[l->stream != NULL] : NULL;
@@ -87,8 +135,12 @@ void net_peer_leave(const struct net_layer *l)
 		return;
 	if (!*left)
 		*left = malloc(sizeof(**left));
-	if (*left) /* else the times are as its own calls have them */
-		**left = (struct net_left){ l->heard, l->told };
+	else
+		left_clear(*left);
+	if (!*left) /* the times are as its own calls have them */
+		return;
+	**left = (struct net_left){ l->heard, l->told };
+	l->heard = l->told = (struct net_times){ 0 };
 }
 
 /* The other end of what is said, in the same kind of text. */

@@ -27,13 +27,24 @@ static void forget_processes(struct net_encoder *enc)
 	while (hash_next(enc->processes, &pos, NULL, NULL, &p))
 		free(p);
 	hash_clear(enc->processes);
+	memset(enc->recent, 0, sizeof(enc->recent));
+}
+
+/* NULL: it is new. */
+static struct net_process *find_process(struct net_encoder *enc, uint32_t tgid)
+{
+	struct net_process **recent = &enc->recent[tgid % NET_RECENT_PROCESSES];
+
+	if (!*recent || (*recent)->tgid != tgid)
+		*recent = hash_get_u64(enc->processes, tgid);
+	return *recent;
 }
 
 /* Of a pid used again it is the one that lives now. NULL: no memory, or nobody's. */
 struct net_process *net_process(struct net_encoder *enc, uint32_t tgid)
 {
 	const struct process *known = process_table_get(enc->env.processes, tgid);
-	struct net_process *p = hash_get_u64(enc->processes, tgid);
+	struct net_process *p = find_process(enc, tgid);
 	uint64_t start_ns = known ? known->start_ns : 0;
 
 	if (tgid == 0)
@@ -159,37 +170,71 @@ void net_origin_name(const struct net_conn *c, const char *host, char ret[NET_OR
 	}
 }
 
-/* NULL: no memory. */
-static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
-				    const char *name)
+static void origin_free(struct net_origin *o)
+{
+	net_lanes_done(&o->requests);
+	net_lanes_done(&o->connections);
+	free(o->name);
+	free(o);
+}
+
+static struct net_origin *origin_new(struct net_encoder *enc, struct net_process *p,
+				     const char *name)
+{
+	struct trace_track track = { .name = name, .parent = connections_track(enc, p) };
+	struct net_origin *o = track.parent ? calloc(1, sizeof(*o)) : NULL;
+
+	if (!o)
+		return NULL;
+	o->track = trace_track(enc->env.writer, &track);
+	o->name = strdup(name);
+	if (o->track && o->name)
+		return o;
+	origin_free(o);
+	return NULL;
+}
+
+static struct net_origin *find_origin(struct net_encoder *enc, struct net_process *p,
+				      const char *name)
 {
 	struct {
 		uint64_t process;
 		char name[NET_ORIGIN_LEN];
 	} key = { .process = p->track };
-	struct trace_track track = { .name = name, .parent = connections_track(enc, p) };
 	size_t len = sizeof(key.process) + strlen(name);
 	struct net_origin *o;
 
 	memcpy(key.name, name, strlen(name));
 	o = hash_get(enc->origins, &key, len);
-	if (o && !trace_track_known(enc->env.writer, o->track))
-		o->track = trace_track(enc->env.writer, &track);
 	if (o)
-		return o->track ? o : NULL;
+		return o;
 	if (hash_count(enc->origins) >= NET_MAX_ORIGINS && strcmp(name, "others") != 0) {
 		enc->over[NET_BOUND_ORIGINS]++;
-		return origin_of(enc, p, "others");
+		return find_origin(enc, p, "others");
 	}
-	o = track.parent ? calloc(1, sizeof(*o)) : NULL;
-	if (!o)
-		return NULL;
-	o->track = trace_track(enc->env.writer, &track);
-	if (!o->track || hash_set(enc->origins, &key, len, o) < 0) {
-		free(o);
+	o = origin_new(enc, p, name);
+	if (o && hash_set(enc->origins, &key, len, o) < 0) {
+		origin_free(o);
 		return NULL;
 	}
 	return o;
+}
+
+/* NULL: no memory. */
+static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
+				    const char *name)
+{
+	struct trace_track track = { 0 };
+	struct net_origin *o = p->origin;
+
+	if (!o || strcmp(o->name, name) != 0)
+		o = p->origin = find_origin(enc, p, name);
+	if (!o || trace_track_known(enc->env.writer, o->track))
+		return o;
+	track.name = o->name;
+	track.parent = connections_track(enc, p);
+	o->track = track.parent ? trace_track(enc->env.writer, &track) : 0;
+	return o->track ? o : NULL;
 }
 
 uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit)
@@ -266,11 +311,8 @@ void net_tracks_free(struct net_encoder *enc)
 
 	if (enc->processes)
 		forget_processes(enc);
-	while (enc->origins && hash_next(enc->origins, &pos, NULL, NULL, &o)) {
-		net_lanes_done(&((struct net_origin *)o)->requests);
-		net_lanes_done(&((struct net_origin *)o)->connections);
-		free(o);
-	}
+	while (enc->origins && hash_next(enc->origins, &pos, NULL, NULL, &o))
+		origin_free(o);
 	hash_free(enc->processes);
 	hash_free(enc->origins);
 	hash_free(enc->names);

@@ -92,8 +92,8 @@ static bool no_arg(struct compiler *c, const struct probe_node *node, unsigned n
 
 	if (n_args == 0)
 		return cc_refuse(c, node, "%s has no arguments", function(c));
-	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", function(c),
-			 n, n_args, n_args == 1 ? "" : "s");
+	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", function(c), n,
+			 n_args, n_args == 1 ? "" : "s");
 }
 
 static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, struct cvalue *ret,
@@ -238,10 +238,9 @@ static bool unknown_name(struct compiler *c, const struct probe_node *node, cons
 	if (!has_types(c) && c->place->kind <= PROBE_URETPROBE)
 		return cc_refuse(
 			c, node,
-			"nothing is known of \"%s\": %s has no debug information (DWARF); "
-			"install it (a package whose name ends in -dbgsym), or write arg0, "
-			"arg1, retval or a register",
-			name, c->place->path);
+			"nothing is known of \"%s\": there is no debug information (DWARF); "
+			"install it (a package named -dbgsym), or write arg0, retval or a register",
+			name);
 	if (!has_types(c) && c->place->kind == PROBE_USDT)
 		(void)cc_refuse(c, node,
 				"there is no \"%s\" here; a USDT probe has arg0, arg1, ...", name);
@@ -333,17 +332,17 @@ static bool unknown_type(struct compiler *c, const struct probe_node *node, cons
 					 "\"%s\" is no number",
 					 name);
 		return cc_refuse(c, node,
-				 "nothing is known of the type \"%s\": %s has no debug information "
-				 "(DWARF); install it (a package whose name ends in -dbgsym)",
-				 name, c->place->path);
+				 "nothing is known of the type \"%s\": there is no debug "
+				 "information (DWARF); install it (a package named -dbgsym)",
+				 name);
 	}
 	for (uint32_t i = 0; i < probe_types_n_names(c->types); i++)
 		if (!probe_types_name(c->types, i)->is_constant)
 			nearest_offer(
 				&near,
 				probe_types_string(c->types, probe_types_name(c->types, i)->name));
-	(void)cc_refuse(c, node, "there is no type \"%s\" in %s", name,
-			c->is_kernel ? "the kernel" : c->place->path);
+	(void)cc_refuse(c, node, "there is no type \"%s\"%s", name,
+			c->is_kernel ? " in the kernel" : "");
 	nearest_append(&near, c->why, PROBE_WHY_LEN);
 	return false;
 }

@@ -154,9 +154,6 @@ const char *trigger_source(const struct trigger_spec *spec)
 	case TRIGGER_HTTP_STATUS:
 	case TRIGGER_HTTP_LATENCY:
 		return "net";
-	case TRIGGER_EXIT:
-	case TRIGGER_SIGNAL:
-		return "proc";
 	case TRIGGER_PROBE:
 		return "probes";
 	case TRIGGER_MARKER:

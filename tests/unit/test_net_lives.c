@@ -114,6 +114,83 @@ START_TEST(an_end_outlives_the_other_and_agrees_with_it)
 }
 END_TEST
 
+/* ---- many streams at once ---- */
+
+#define N_STREAMS    40
+#define STREAM_ID(i) (uint8_t)(2 * (i) + 1)
+
+/* Both ends of a call: who receives is told of it first, as when the sender is preempted. */
+static void move(bool request, uint64_t off, const void *bytes, uint32_t len, uint64_t time)
+{
+	static struct net_io_event ev;
+	struct net_run run = { .len = len };
+
+	for (int receives = 1; receives >= 0; receives--) {
+		bool by_client = request != receives;
+
+		memset(&ev, 0, NET_IO_HEAD);
+		ev.sock = by_client ? net_client() : net_server();
+		ev.hdr.type = NET_IO;
+		ev.hdr.size = (uint16_t)(NET_IO_HEAD + sizeof(run) + len);
+		ev.hdr.time_ns = net.start_ns + time + (receives ? 0 : 50 * US);
+		ev.hdr.tgid = ev.hdr.tid = by_client ? CLIENT_PID : SERVER_PID;
+		ev.off = off;
+		ev.len = len;
+		ev.flags = receives ? 0 : NET_SENT;
+		ev.protocol = NET_PROTOCOL_HTTP2;
+		ev.n_runs = 1;
+		memcpy(ev.data, &run, sizeof(run));
+		memcpy(ev.data + sizeof(run), bytes, len);
+		net_encode_record(&ev.hdr);
+	}
+}
+
+static void open_streams(void)
+{
+	static const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+	static const uint8_t settings[9] = { 0, 0, 0, 4 };
+	/* END_STREAM and END_HEADERS; GET, http, "/", and ":authority: a" that is not kept. */
+	uint8_t ask[] = { 0, 0, 6, 1, 5, 0, 0, 0, 0, 0x82, 0x86, 0x84, 0x01, 0x01, 'a' };
+	uint8_t answer[] = { 0, 0, 1, 1, 5, 0, 0, 0, 0, 0x88 };
+	uint64_t off = sizeof(preface) - 1;
+
+	move(true, 0, preface, sizeof(preface) - 1, 1 * MS);
+	move(true, off, settings, sizeof(settings), 1 * MS);
+	off += sizeof(settings);
+	for (int i = 0; i < N_STREAMS; i++) {
+		ask[8] = STREAM_ID(i);
+		move(true, off + (uint64_t)i * sizeof(ask), ask, sizeof(ask),
+		     2 * MS + (uint64_t)i * 10 * US);
+	}
+	for (int i = 0; i < N_STREAMS; i++) {
+		answer[8] = STREAM_ID(i);
+		move(false, (uint64_t)i * sizeof(answer), answer, sizeof(answer),
+		     5 * MS + (uint64_t)i * 10 * US);
+	}
+}
+
+static uint64_t nth_begin(const char *name, int n)
+{
+	const struct net_read_slice *s = net_find_nth(name, (size_t)n);
+
+	ck_assert_ptr_nonnull(s);
+	return s->begin;
+}
+
+START_TEST(of_many_streams_at_once_both_ends_agree)
+{
+	open_streams();
+	net_finish(20 * MS);
+	for (int i = 0; i < N_STREAMS; i++) {
+		uint64_t sent = nth_begin("request sent", i);
+
+		ck_assert_uint_eq(sent, 2 * MS + (uint64_t)i * 10 * US);
+		ck_assert_uint_eq(sent, nth_begin("request received", i));
+		ck_assert_uint_eq(nth_begin("response sent", i), nth_begin("response received", i));
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("net_lives");
@@ -128,6 +205,7 @@ int main(void)
 	tcase_add_test(tc, a_request_begins_within_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
+	tcase_add_test(tc, of_many_streams_at_once_both_ends_agree);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

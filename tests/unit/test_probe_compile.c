@@ -641,7 +641,7 @@ START_TEST(mistakes_are_explained)
 		{ "u:f", "x=((((((((((((((((((((((((((1))))))))))))))))))))))))))", "too deeply" },
 		{ "u:f", "x=how+(how+(how+(how+(how+(how+(how+(how+(how+how))))))))",
 		  "nested too deeply" },
-		{ "n:f", "x=gc->heap", "has no debug information (DWARF)" },
+		{ "n:f", "x=gc->heap", "there is no debug information (DWARF)" },
 		{ "n:f", "x=arg0->heap", "the type is not" },
 		{ "n:f", "x=(struct gc *)arg0", "no debug information" },
 		{ "n:f+4", "x=arg0", "name a register" },
