@@ -123,7 +123,7 @@ check "hits of a probe of one's own, and nothing else" probed
 n=400000
 mkfifo "$T/pipe"
 exec 9<>"$T/pipe" # holds the pipe and does not read
-spawn "$O/tracectl" --socket "$SOCKET" watch -e burst -e after >"$T/pipe" 2>"$T/slow.err" 9>&-
+spawn "$O/tracectl" --socket "$SOCKET" watch -s markers -e burst -e after >"$T/pipe" 2>"$T/slow.err" 9>&-
 client=$!
 wait_for 30 grep -qs ^watching "$T/slow.err"
 wait_for 30 grep -qs '"name":"busy"' <(exec timeout 30 "$O/tracectl" --socket "$SOCKET" watch -q -s markers -e busy | head -n 1)
