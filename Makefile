@@ -7,6 +7,7 @@ PREFIX   ?= /usr/local
 SBINDIR  ?= $(PREFIX)/sbin
 BINDIR   ?= $(PREFIX)/bin
 INCLUDEDIR ?= $(PREFIX)/include
+DATADIR  ?= $(PREFIX)/share
 MANDIR   ?= $(PREFIX)/share/man
 SYSCONFDIR ?= /etc
 UNITDIR  ?= /usr/lib/systemd/system
@@ -31,7 +32,7 @@ cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
             $(if $(WERROR),-Werror) \
             $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all) \
             $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty
+libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty $(if $(filter x86,$(ARCH)),-lZydis)
 
 # ---- what there is to build; a new file needs no change here ----
 
@@ -44,7 +45,7 @@ UNIT_TESTS := $(wildcard tests/unit/test_*.c)
 # What several tests share.
 HELPERS := $(filter-out $(UNIT_TESTS),$(wildcard tests/unit/*.c))
 FUZZ   := $(wildcard tests/fuzz/fuzz_*.c)
-FUZZ_HELPERS := $(filter-out $(FUZZ),$(wildcard tests/fuzz/*.c))
+FUZZ_HELPERS := $(filter-out $(FUZZ),$(wildcard tests/fuzz/*.c)) tests/unit/json_text.c
 # Programs that integration tests and benchmarks trace or drive.
 TOOLS  := $(wildcard tests/integration/prog/*.c tests/bench/*.c)
 # Programs that look into things for tests, with our own readers.
@@ -268,6 +269,7 @@ compile_commands.json:			## for clangd
 FILES := 755:$(O)/tracerd:$(SBINDIR)/tracerd \
          755:$(O)/tracectl:$(BINDIR)/tracectl \
          644:daemon/marker.h:$(INCLUDEDIR)/tracer/marker.h \
+         $(foreach f,$(wildcard daemon/probes/*.probe),644:$(f):$(DATADIR)/tracer/probes/$(notdir $(f))) \
          644:cli/tracectl.1:$(MANDIR)/man1/tracectl.1 \
          644:daemon/tracerd.8:$(MANDIR)/man8/tracerd.8 \
          644:systemd/tracerd.conf:$(SYSCONFDIR)/tracer/tracerd.conf \

@@ -5,12 +5,16 @@
  *
  * Included once per .bpf.c, first of all. The maps
  * `ring` and `streams` are found by these names in daemon/bpf_ring.c.
+ *
+ * What does not say whose a record is (hdr.user) gives it to no user but those who may
+ * see everything.
  */
 #ifndef COMMON_BPF_H
 #define COMMON_BPF_H
 
 #include "event.h"
 #include "kernel.h"
+#include "user.bpf.h"
 
 /* Fixed at load. Wake the daemon once this much is waiting, not once per event. */
 const volatile __u32 wakeup_bytes = 256 * 1024;
@@ -55,6 +59,7 @@ static __always_inline void event_fill_at(struct event_hdr *hdr, __u64 time_ns, 
 	hdr->cpu = bpf_get_smp_processor_id();
 	hdr->type = type;
 	hdr->stream = stream;
+	hdr->user = hdr->peer_user = 0;
 	hdr->size = size;
 }
 
@@ -116,13 +121,18 @@ static __always_inline void event_submit(void *ev)
 	event_submit_sized(ev, ((struct event_hdr *)ev)->size);
 }
 
-/* For records of variable size, built elsewhere: the head's `size` says how long. */
-static __always_inline void event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
+/*
+ * For records of variable size, built elsewhere: the head's `size` says how long. False:
+ * the ring is full.
+ */
+static __always_inline bool event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
 {
 	__u64 end = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size;
 
-	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(end, size)) < 0)
-		__sync_fetch_and_add(&s->n_lost, 1);
+	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(end, size)) == 0)
+		return true;
+	__sync_fetch_and_add(&s->n_lost, 1);
+	return false;
 }
 
 #endif

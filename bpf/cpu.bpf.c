@@ -38,6 +38,33 @@ static __always_inline bool has_room(__u32 quarters)
 	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * quarters;
 }
 
+/*
+ * What each session has put into the ring, and what of that the daemon has taken out. Who
+ * has more in it than their share has no place while it is half full: a session that
+ * samples more than can be read makes no other one lose.
+ */
+__u64 put_bytes[EVENT_MAX_STREAMS], taken_bytes[EVENT_MAX_STREAMS];
+__u64 share_bytes = ~0ull; /* set by the daemon; ~0: there is one session */
+
+static __always_inline bool is_over_share(__u32 slot)
+{
+	slot &= EVENT_MAX_STREAMS - 1;
+	return put_bytes[slot] - taken_bytes[slot] > share_bytes && !has_room(2);
+}
+
+static __always_inline void count_put(const struct event_hdr *hdr)
+{
+	__sync_fetch_and_add(&put_bytes[hdr->stream & (EVENT_MAX_STREAMS - 1)], hdr->size);
+}
+
+/* Number of the user whose processes the session has alone; 0: it has all. */
+static __always_inline __u32 session_user(__u32 slot)
+{
+	struct event_users *u = some_users();
+
+	return u ? u->slots[slot & (EVENT_MAX_STREAMS - 1)] : 0;
+}
+
 /* Behind `n` of the kernel. Returns how many. */
 static __always_inline __u32 user_frames(void *ctx, struct cpu_sample_event *ev, __u32 n)
 {
@@ -85,6 +112,7 @@ static __always_inline bool output_large(struct cpu_sample_event *ev)
 	unwind_copy_stack(&ev->copy, large + CPU_SAMPLE_COPY_HEAD, UNWIND_LARGE_COPY_BYTES);
 	ev->hdr.size = CPU_SAMPLE_COPY_HEAD + ev->copy.len;
 	bpf_probe_read_kernel(head, CPU_SAMPLE_COPY_HEAD, ev);
+	count_put(&ev->hdr);
 	event_submit_sized(large, CPU_SAMPLE_LARGE);
 	return true;
 }
@@ -107,7 +135,8 @@ static __always_inline void output(struct cpu_sample_event *ev, struct event_str
 	if (size > sizeof(*ev))
 		return; /* for the verifier: it cannot be */
 	ev->hdr.size = size;
-	event_output(&ev->hdr, s, size);
+	if (event_output(&ev->hdr, s, size))
+		count_put(&ev->hdr);
 }
 
 /* A sample of the current thread, for the session and event that `cookie` names. */
@@ -117,9 +146,12 @@ static __always_inline int sample(void *ctx, __u64 cookie, __u64 ip)
 	__u64 ids = bpf_get_current_pid_tgid(), seq = 0;
 	struct cpu_sample_event *ev;
 	struct event_stream *s;
-	__u32 n, zero = 0;
+	__u32 n, whose, zero = 0;
 
 	if ((__u32)ids == 0 || is_own(ids >> 32)) /* idle is not a sample */
+		return 0;
+	whose = session_user(CPU_COOKIE_SLOT(cookie));
+	if (whose && look_at_user(task) != whose) /* nothing of others is even counted */
 		return 0;
 	ev = bpf_map_lookup_elem(&scratch, &zero);
 	if (!ev)
@@ -127,11 +159,16 @@ static __always_inline int sample(void *ctx, __u64 cookie, __u64 ip)
 	s = stream_next(CPU_COOKIE_SLOT(cookie), &seq);
 	if (!s)
 		return 0;
+	if (is_over_share(CPU_COOKIE_SLOT(cookie))) {
+		__sync_fetch_and_add(&s->n_lost, 1);
+		return 0;
+	}
 
 	event_fill(&ev->hdr, CPU_SAMPLE, CPU_COOKIE_SLOT(cookie), 0, seq);
 	ev->hdr.cgroup_id = task_cgroup_id(task);
 	ev->hdr.tgid = ids >> 32;
 	ev->hdr.tid = (__u32)ids;
+	ev->hdr.user = whose;
 	ev->in_kernel = (__s64)ip < 0;
 	ev->event = CPU_COOKIE_EVENT(cookie);
 	__builtin_memset(ev->pad, 0, sizeof(ev->pad));

@@ -23,9 +23,11 @@ struct event_hdr {
 	__u32 tgid, tid;	   /* whose event this is, in the initial pid namespace */
 	__u32 peer_tgid, peer_tid; /* the other end: the thread switched out, the waker; or 0 */
 	__u16 cpu;
-	__u16 type;   /* the collector's own enum, see its *_events.h */
-	__u16 stream; /* index in the BPF object's `streams`; the session slot for samples */
-	__u16 size;   /* of the whole record, in bytes */
+	__u8 type;	/* the collector's own enum, see its *_events.h */
+	__u8 peer_user; /* as `user`, of `peer_tid` */
+	__u8 stream;	/* index in the BPF object's `streams`; the session slot for samples */
+	__u8 user;	/* event_user.number of whose thread `tid` was then; 0: of none of them */
+	__u16 size;	/* of the whole record, in bytes */
 };
 
 _Static_assert(sizeof(struct event_hdr) == 48, "event_hdr is part of the BPF ABI");
@@ -40,6 +42,21 @@ struct event_stream {
 };
 
 #define EVENT_MAX_STREAMS 64
+
+/*
+ * Users with sessions that have their own processes alone, and whose the sessions are. A
+ * number stands for one user as long as a record may carry it.
+ */
+#define EVENT_MAX_USERS 16
+struct event_user {
+	__u32 uid, gid;
+	__u32 number; /* 1 to 255 */
+};
+struct event_users {
+	__u32 n;
+	struct event_user users[EVENT_MAX_USERS];
+	__u8 slots[EVENT_MAX_STREAMS]; /* number; 0: that session has all */
+};
 
 /* Processes of our own that are left out: the daemon, its workers, clients while there is room. */
 #define EVENT_MAX_OWN 24

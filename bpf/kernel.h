@@ -55,8 +55,25 @@ typedef struct {
 	unsigned int val;
 } kuid_t;
 
+typedef struct {
+	unsigned int val;
+} kgid_t;
+
+typedef struct {
+	__u64 val;
+} kernel_cap_t;
+
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+
 struct cred {
-	kuid_t uid;
+	kuid_t uid, suid, euid;
+	kgid_t gid, sgid, egid;
+	kernel_cap_t cap_permitted;
+	struct user_namespace *user_ns;
 };
 
 /* The returns that uretprobes wait for, of one thread, innermost first. */
@@ -82,6 +99,17 @@ struct mm_struct {
 	struct uprobes_state uprobes_state;
 	unsigned long arg_start, arg_end;
 	unsigned long start_stack;
+	unsigned long data_vm; /* pages */
+	unsigned long flags;
+};
+
+/* mm_struct.flags became a bitmap in Linux 6.18. */
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+struct mm_struct___6_18 {
+	mm_flags_t flags;
 };
 
 /* Part of task_struct where the architecture says so (x86, arm64). */
@@ -94,11 +122,21 @@ struct sched_info {
 	unsigned long long last_arrival;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+	int group_exit_code;
+	unsigned int flags;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_info sched_info;
 	unsigned int __state;
-	int exit_state;
+	int exit_state, exit_code;
 	unsigned int flags;
 	int prio;
 	int pid;
@@ -107,8 +145,9 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct mm_struct *mm;
-	const struct cred *cred;
+	const struct cred *cred, *real_cred;
 	char comm[16];
+	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct uprobe_task *utask; /* with CONFIG_UPROBES */
 	__u64 start_boottime;
@@ -161,5 +200,8 @@ struct irqaction {
 #define PF_EXITING   0x00000004
 #define PF_IO_WORKER 0x00000010
 #define PF_KTHREAD   0x00200000
+
+/* signal_struct.flags: group_exit_code is that of the process */
+#define SIGNAL_GROUP_EXIT 0x00000004
 
 #endif

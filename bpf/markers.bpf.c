@@ -169,6 +169,7 @@ static __always_inline void output(struct markers_event *ev, __u64 time_ns, __u1
 	ev->hdr.cgroup_id = task_cgroup_id(task);
 	ev->hdr.tgid = task->tgid;
 	ev->hdr.tid = task->pid;
+	ev->hdr.user = task_user(task);
 	event_output(&ev->hdr, s, size);
 }
 

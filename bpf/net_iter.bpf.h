@@ -38,6 +38,7 @@ static __always_inline void write_sock(struct seq_file *seq, struct net_bytes_ev
 	ev->hdr.tgid = owner->tgid;
 	ev->hdr.tid = owner->tid;
 	ev->hdr.cgroup_id = owner->cgroup_id;
+	ev->hdr.user = user_number(&owner->ids);
 	ev->hdr.type = NET_SOCK;
 	ev->hdr.size = sizeof(*ev);
 	bpf_seq_write(seq, ev, sizeof(*ev));
@@ -57,7 +58,7 @@ static __always_inline int list_tcp(struct bpf_iter__task_file *ctx, struct task
 	if (!st || st->listing == net_listing)
 		return 0;
 	st->listing = net_listing;
-	if (!st->owner.tgid)
+	if (!st->owner.tgid || st->owner.tgid == task->tgid)
 		put_owner(&st->owner, task);
 	__builtin_memcpy(&ev.sock, &st->sock, sizeof(ev.sock));
 	ev.tx_bytes = st->ways[1].has_base ? stream_end(st, sk, tp, true) : tp->bytes_acked;
@@ -86,7 +87,7 @@ static __always_inline int list_count(struct bpf_iter__task_file *ctx, struct ta
 	    (net_only_rest && c->tx_messages + c->rx_messages == c->told_messages))
 		return 0;
 	c->listing = net_listing;
-	if (!c->owner.tgid)
+	if (!c->owner.tgid || c->owner.tgid == task->tgid)
 		put_owner(&c->owner, task);
 	if (is_unix)
 		put_unix_ends(&c->sock, sk);

@@ -58,6 +58,7 @@ static __always_inline void put_thread(struct event_hdr *hdr, const struct net_o
 	hdr->tgid = who->tgid;
 	hdr->tid = who->tid;
 	hdr->cgroup_id = who->cgroup_id;
+	hdr->user = user_number(&who->ids);
 }
 
 /*

@@ -113,6 +113,7 @@ struct net_many {
 struct net_owner {
 	__u64 cgroup_id;
 	__u32 tgid, tid;
+	struct user_ids ids; /* the user's it was then */
 };
 
 /* Of TCP. */
@@ -168,6 +169,7 @@ static __always_inline void put_owner(struct net_owner *ret, struct task_struct 
 	ret->tgid = task->tgid;
 	ret->tid = task->pid;
 	ret->cgroup_id = task_cgroup_id(task);
+	remember_user(&ret->ids, task);
 }
 
 static __always_inline bool is_v4_mapped(const __u8 a[16])

@@ -223,6 +223,7 @@ static __always_inline int leave_lookup(struct pt_regs *ctx, struct task_struct 
 	l->ev.hdr.cgroup_id = task_cgroup_id(task);
 	l->ev.hdr.tgid = task->tgid;
 	l->ev.hdr.tid = task->pid;
+	l->ev.hdr.user = task_user(task);
 	event_output(&l->ev.hdr, counts, size);
 	return 0;
 }

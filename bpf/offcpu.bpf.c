@@ -272,6 +272,7 @@ static __always_inline void identify(struct offcpu_event *ev, struct task_struct
 	ev->hdr.cgroup_id = task_cgroup_id(task);
 	ev->hdr.tgid = task->tgid;
 	ev->hdr.tid = task->pid;
+	ev->hdr.user = task_user(task);
 	ev->start_ns = task->group_leader->start_boottime;
 	ev->exec_id = task->self_exec_id;
 }
@@ -335,6 +336,7 @@ static __always_inline void record(struct wait *w, struct task_struct *task, __u
 {
 	struct offcpu_event *ev = &w->ev;
 	__u32 waker_tgid = ev->hdr.peer_tgid, waker = ev->hdr.peer_tid, n = n_ips(ev);
+	__u8 waker_user = ev->hdr.peer_user;
 	struct event_stream *s;
 	__u64 seq = 0;
 
@@ -347,6 +349,7 @@ static __always_inline void record(struct wait *w, struct task_struct *task, __u
 	if (ev->woken_ns) {
 		ev->hdr.peer_tgid = waker_tgid;
 		ev->hdr.peer_tid = waker;
+		ev->hdr.peer_user = waker_user;
 	}
 	ev->has_copy = 0;
 	if ((w->copy || w->waker_copy) && has_room_for_copies())
@@ -551,6 +554,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	w->ev.flags |= waker_flags(waker);
 	w->ev.hdr.peer_tgid = waker->tgid;
 	w->ev.hdr.peer_tid = waker->pid;
+	w->ev.hdr.peer_user = task_user(waker);
 	w->ev.waker_cpu = bpf_get_smp_processor_id();
 	w->ev.woken_ns = now;
 	if (!w->ev.begin_ns || now - w->ev.begin_ns < wait_min_ns)

@@ -22,6 +22,22 @@ static __always_inline void read_nstid(struct task_struct *task, __u32 nstid[PRO
 	}
 }
 
+/* Of which user it is. Returns flags. */
+static __always_inline __u32 read_user(struct task_struct *task, __u32 *uid, __u32 *gid)
+{
+	struct user_ids ids = {};
+	__u32 flags = 0;
+
+	if (has_plain_ids(task, &ids)) {
+		struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+		flags = mm ? is_dumpable(mm) ? PROC_IS_PLAIN : 0 : PROC_WAS_PLAIN;
+	}
+	*uid = ids.uid;
+	*gid = ids.gid;
+	return flags;
+}
+
 static __always_inline struct proc_task_event *task_event(__u16 type, struct task_struct *task)
 {
 	struct proc_task_event *ev = event_reserve(type, 0, sizeof(*ev));
@@ -37,9 +53,11 @@ static __always_inline struct proc_task_event *task_event(__u16 type, struct tas
 	ev->start_ns = BPF_CORE_READ(task, start_boottime);
 	ev->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	ev->clone_flags = 0;
-	ev->uid = BPF_CORE_READ(task, cred, uid.val);
 	ev->prio = BPF_CORE_READ(task, prio);
-	ev->flags = BPF_CORE_READ(task, flags) & PF_KTHREAD ? PROC_IS_KTHREAD : 0;
+	ev->flags = read_user(task, &ev->uid, &ev->gid);
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD)
+		ev->flags = PROC_IS_KTHREAD;
+	ev->pad = 0;
 	ev->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	__builtin_memset(ev->nstid, 0, sizeof(ev->nstid));
 	BPF_CORE_READ_INTO(&ev->comm, task, comm);
@@ -79,13 +97,28 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return 0;
 }
 
+/* Threads count down before they come here; who is not the last says nothing for the process. */
+static __always_inline void read_exit(struct proc_task_event *ev, struct task_struct *task)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+
+	if (BPF_CORE_READ(signal, live.counter) > 0)
+		return;
+	ev->flags |= PROC_IS_LAST;
+	ev->exit_code = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT
+				? BPF_CORE_READ(signal, group_exit_code)
+				: BPF_CORE_READ(task, group_leader, exit_code);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	struct proc_task_event *ev = task_event(PROC_EXIT, task);
 
-	if (ev)
-		event_submit(ev);
+	if (!ev)
+		return 0;
+	read_exit(ev, task);
+	event_submit(ev);
 	return 0;
 }
 
@@ -121,7 +154,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	ev->hdr.tid = ev->hdr.peer_tid = BPF_CORE_READ(task, pid);
 	ev->start_ns = BPF_CORE_READ(task, start_boottime);
 	ev->old_tid = old_tid;
-	ev->uid = BPF_CORE_READ(task, cred, uid.val);
+	ev->flags = read_user(task, &ev->uid, &ev->gid);
 	BPF_CORE_READ_INTO(&ev->comm, task, comm);
 	__builtin_memset(ev->filename, 0, sizeof(ev->filename));
 	bpf_probe_read_kernel_str(ev->filename, sizeof(ev->filename),

@@ -16,8 +16,11 @@ enum proc_event_type {
 
 #define PROC_NSTIDS 4
 
-/* proc_task_event.flags */
+/* proc_task_event.flags, proc_exec_event.flags */
 #define PROC_IS_KTHREAD 1
+#define PROC_IS_LAST	2 /* PROC_EXIT: the process ends; two at once may both be told so */
+#define PROC_IS_PLAIN	4 /* as bpf/user.bpf.h has it: its user may look into it */
+#define PROC_WAS_PLAIN	8 /* or was, as far as its ids say, before it gave up its memory */
 
 /*
  * hdr.tid is the task the event is about, hdr.peer_tid was current on hdr.cpu:
@@ -27,11 +30,15 @@ struct proc_task_event {
 	struct event_hdr hdr;
 	__u64 start_ns;		/* of the task: with its tid, who it is */
 	__u64 process_start_ns; /* of its process's leader; not with PROC_FREE, nor is ppid */
-	__u64 clone_flags;	/* PROC_NEWTASK */
-	__u32 uid;
+	union {
+		__u64 clone_flags; /* PROC_NEWTASK */
+		__u64 exit_code;   /* PROC_IS_LAST: of the process, as wait(2) has it */
+	};
+	__u32 uid, gid;
 	__s32 prio;
 	__u32 flags;
 	__u32 ppid;
+	__u32 pad;
 	__u32 nstid[PROC_NSTIDS];  /* in inner pid namespaces, outermost first; PROC_NEWTASK */
 	char comm[EVENT_COMM_LEN]; /* PROC_RENAME: the new one */
 };
@@ -44,7 +51,8 @@ struct proc_exec_event {
 	struct event_hdr hdr;
 	__u64 start_ns;
 	__u32 old_tid; /* of the caller before; differs when it was not the leader */
-	__u32 uid;
+	__u32 uid, gid;
+	__u32 flags;
 	__u32 args_size; /* of all arguments, each with its NUL */
 	__u32 args_len;	 /* how much of that is in `args`; 0: not readable */
 	char comm[EVENT_COMM_LEN];
@@ -52,7 +60,7 @@ struct proc_exec_event {
 	char args[PROC_ARGS_LEN];
 };
 
-_Static_assert(sizeof(struct proc_task_event) == 120, "no padding");
-_Static_assert(sizeof(struct proc_exec_event) == 472, "no padding");
+_Static_assert(sizeof(struct proc_task_event) == 128, "no padding");
+_Static_assert(sizeof(struct proc_exec_event) == 480, "no padding");
 
 #endif

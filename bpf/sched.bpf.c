@@ -76,6 +76,8 @@ static __always_inline int record_switch(bool preempt, struct task_struct *prev,
 	ev->hdr.tid = next->pid;
 	ev->hdr.peer_tgid = prev->tgid;
 	ev->hdr.peer_tid = prev->pid;
+	ev->hdr.user = task_user(next);
+	ev->hdr.peer_user = task_user(prev);
 	ev->prev_arrival = 0;
 	if (bpf_core_field_exists(prev->sched_info))
 		ev->prev_arrival = prev->sched_info.last_arrival;
@@ -130,6 +132,7 @@ int BPF_PROG(on_waking, struct task_struct *p)
 	ev->hdr.cgroup_id = task_cgroup_id(p);
 	ev->hdr.tgid = p->tgid;
 	ev->hdr.tid = p->pid;
+	ev->hdr.user = task_user(p);
 	ev->hdr.peer_tgid = current >> 32;
 	ev->hdr.peer_tid = (__u32)current;
 	if (bpf_core_field_exists(p->thread_info.cpu))

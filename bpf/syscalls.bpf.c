@@ -510,6 +510,7 @@ static __always_inline void record(struct task_struct *task, const struct syscal
 		return;
 	ev->hdr.tgid = task->tgid;
 	ev->hdr.tid = task->pid;
+	ev->hdr.user = task_user(task);
 	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	ev->call = *call;
 	ev->call.ret = ret;
@@ -575,6 +576,7 @@ int unfinished(struct bpf_iter__task *ctx)
 	ev.hdr.time_ns = now;
 	ev.hdr.tgid = task->tgid;
 	ev.hdr.tid = task->pid;
+	ev.hdr.user = task_user(task);
 	ev.hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
 	ev.hdr.type = SYSCALLS_UNFINISHED;
 	ev.hdr.size = sizeof(ev);

@@ -12,7 +12,10 @@ static const struct {
 	int (*fn)(int argc, char **argv);
 } commands[] = {
 	{ "record", "record the machine into a file", cmd_record },
+	{ "snapshot", "copy what the flight recorder has into a file", cmd_snapshot },
+	{ "watch", "print what happens as it happens, as lines of JSON", cmd_watch },
 	{ "mark", "put a marker into the recordings that go on", cmd_mark },
+	{ "probe", "add, list and remove probes of programs and the kernel", cmd_probe },
 	{ "status", "what the daemon does and what works here", cmd_status },
 	{ "report", "say where the samples of a trace lie, or what its network did", cmd_report },
 	{ "check", "verify trace files", cmd_check },

@@ -14,19 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "child.h"
 #include "clean.h"
 #include "client.h"
 #include "command.h"
 #include "io.h"
+#include "output.h"
 #include "record_options.h"
 #include "record_summary.h"
-
-enum { EXIT_LOSS = 3, EXIT_DAEMON_GONE = 4 };
 
 #define PROGRESS_MS 250
 
@@ -37,70 +34,11 @@ struct record {
 	int fd;
 	uint64_t bytes;
 	int signal_fd;
-	pid_t command;	   /* or 0: there is none, or it has ended */
-	int command_start; /* closing it lets the command run */
-	int command_error; /* its errno comes from here if it cannot run */
+	struct child command;
 	bool stopping;
 	bool progress_shown;
 	bool useless; /* the command never ran: nobody wants the file */
 };
-
-/* ---- output file ---- */
-
-static void make_name(char *dst, size_t size)
-{
-	char host[64] = "trace", date[32];
-	time_t now = time(NULL);
-	struct tm tm;
-
-	(void)gethostname(host, sizeof(host) - 1);
-	if (strchr(host, '/'))
-		strcpy(host, "trace");
-	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-	snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
-}
-
-static int cannot_create(const char *path, int error)
-{
-	fprintf(stderr, "tracectl: cannot create %s: %s%s\n", clean(path), strerror(error),
-		error == EEXIST ? " (--force overwrites it)" : "");
-	return -error;
-}
-
-/* With the caller's rights; never through a symbolic link, never into a pipe or device by name. */
-static int open_output(struct record *rec)
-{
-	const struct record_options *o = &rec->options;
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-	struct stat st;
-
-	if (o->output && strcmp(o->output, "-") == 0) {
-		strcpy(rec->path, "-");
-		rec->fd = STDOUT_FILENO;
-		if (!isatty(STDOUT_FILENO))
-			return 0;
-		fputs("tracectl: a trace is no text: redirect standard output\n", stderr);
-		return -EINVAL;
-	}
-	if (!o->output)
-		make_name(rec->path, sizeof(rec->path));
-	else if (strlen(o->output) < sizeof(rec->path))
-		strcpy(rec->path, o->output);
-	else
-		return cannot_create(o->output, ENAMETOOLONG);
-	rec->fd = open(rec->path, flags | (o->force ? 0 : O_EXCL), 0644);
-	if (rec->fd < 0)
-		return cannot_create(rec->path, errno);
-	if (fstat(rec->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-		fprintf(stderr, "tracectl: %s is not a regular file\n", clean(rec->path));
-		return -EINVAL;
-	}
-	if (ftruncate(rec->fd, 0) < 0) {
-		fprintf(stderr, "tracectl: %s: %s\n", clean(rec->path), strerror(errno));
-		return -errno;
-	}
-	return 0;
-}
 
 /* ---- the command ---- */
 
@@ -111,30 +49,12 @@ static void end_progress(struct record *rec)
 	rec->progress_shown = false;
 }
 
-static void run_command(char **argv, int start_fd, int error_fd)
-{
-	sigset_t none;
-	char byte;
-
-	/* Until the session has begun, or tracectl has given up. */
-	while (read(start_fd, &byte, 1) < 0 && errno == EINTR)
-		;
-	close(start_fd);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	signal(SIGPIPE, SIG_DFL);
-	execvp(argv[0], argv);
-	/* A pipe's buffer takes it whole; if not, the command has failed without a word. */
-	(void)!write(error_fd, &errno, sizeof(errno));
-	_exit(127);
-}
-
 /* The command has ended. Whether that was before it began: said. */
 static bool could_not_run(struct record *rec)
 {
-	int error;
+	int error = child_error(&rec->command);
 
-	if (read(rec->command_error, &error, sizeof(error)) != sizeof(error))
+	if (!error)
 		return false;
 	end_progress(rec);
 	fprintf(stderr, "tracectl: cannot run %s: %s\n", clean(rec->options.command[0]),
@@ -142,102 +62,7 @@ static bool could_not_run(struct record *rec)
 	return true;
 }
 
-/* Forked before the session starts, so that its pid can be the filter. */
-static int prepare_command(struct record *rec)
-{
-	int start[2], error[2];
-
-	if (!rec->options.command)
-		return 0;
-	if (pipe2(start, O_CLOEXEC) < 0)
-		return -errno;
-	if (pipe2(error, O_CLOEXEC) < 0) {
-		close(start[0]);
-		close(start[1]);
-		return -errno;
-	}
-	fflush(NULL);
-	rec->command = fork();
-	if (rec->command == 0) {
-		close(start[1]);
-		run_command(rec->options.command, start[0], error[1]);
-	}
-	close(start[0]);
-	close(error[1]);
-	rec->command_start = start[1];
-	rec->command_error = error[0];
-	if (rec->command < 0) {
-		rec->command = 0;
-		return -errno;
-	}
-	if (!rec->options.whole_machine && rec->options.n_pids < MAX_PIDS)
-		rec->options.pids[rec->options.n_pids++] = (uint32_t)rec->command;
-	return 0;
-}
-
-static void let_command_run(struct record *rec)
-{
-	if (rec->command_start >= 0)
-		close(rec->command_start);
-	rec->command_start = -1;
-}
-
 /* ---- the session ---- */
-
-static char *command_line(int argc, char **argv)
-{
-	struct buf text = { 0 };
-
-	if (buf_append(&text, "tracectl", 8) < 0)
-		return NULL;
-	for (int i = 0; i < argc; i++)
-		if (buf_append(&text, " ", 1) < 0 ||
-		    buf_append(&text, argv[i], strlen(argv[i])) < 0)
-			break;
-	if (buf_append(&text, "", 1) < 0) {
-		buf_done(&text);
-		return NULL;
-	}
-	return (char *)text.data;
-}
-
-static void fill_start(StartRequest *start, const struct record_options *o)
-{
-	start->n_sources = o->n_sources;
-	start->sources = (char **)o->sources;
-	start->n_without = o->n_without;
-	start->without = (char **)o->without;
-	start->event = (char *)o->event;
-	start->n_more_events = o->n_more_events;
-	start->more_events = (char **)o->more_events;
-	start->has_freq_hz = o->freq_hz != 0;
-	start->freq_hz = o->freq_hz;
-	start->has_period = o->period != 0;
-	start->period = o->period;
-	start->n_pids = o->n_pids;
-	start->pids = (uint32_t *)o->pids;
-	start->comm = (char *)o->comm;
-	start->has_cgroup_id = o->has_cgroup;
-	start->cgroup_id = o->cgroup_id;
-	start->has_uid = o->has_uid;
-	start->uid = o->uid;
-	start->has_counters_interval_ms = o->counters_interval_ms != 0;
-	start->counters_interval_ms = o->counters_interval_ms;
-	start->gpu_api = (char *)o->gpu_api;
-	start->has_alloc_bytes = o->alloc_bytes != 0;
-	start->alloc_bytes = o->alloc_bytes;
-	start->has_offcpu_min_ns = o->has_offcpu_min;
-	start->offcpu_min_ns = o->offcpu_min_ns;
-	start->net = (char *)o->net;
-	start->query = (char *)o->query;
-	start->names = (char *)o->names;
-	start->n_tls_plaintext = o->n_plaintext;
-	start->tls_plaintext = (char **)o->plaintext;
-	start->has_duration_ns = o->duration_ns != 0;
-	start->duration_ns = o->duration_ns;
-	start->has_progress_interval_ms = !o->quiet && isatty(STDERR_FILENO);
-	start->progress_interval_ms = PROGRESS_MS;
-}
 
 static int start_session(struct record *rec, char *line)
 {
@@ -248,7 +73,9 @@ static int start_session(struct record *rec, char *line)
 	Reply *reply;
 	int r;
 
-	fill_start(&start, o);
+	record_fill_start(&start, o);
+	start.has_progress_interval_ms = !o->quiet && isatty(STDERR_FILENO);
+	start.progress_interval_ms = PROGRESS_MS;
 	start.command_line = line;
 	req.start = &start;
 	r = client_send(rec->client, &req);
@@ -296,8 +123,7 @@ static bool on_signal(struct record *rec)
 			ask_to_stop(rec);
 			continue;
 		}
-		if (rec->command && waitpid(rec->command, NULL, WNOHANG) == rec->command) {
-			rec->command = 0;
+		if (child_has_ended(&rec->command)) {
 			if (could_not_run(rec)) {
 				rec->useless = true;
 				return true;
@@ -446,13 +272,14 @@ static int list_events(void)
 
 int cmd_record(int argc, char **argv)
 {
-	struct record rec = { .fd = -1, .signal_fd = -1, .command_start = -1, .command_error = -1 };
-	char *line = command_line(argc, argv); /* before lists in it are split */
+	struct record rec = { .fd = -1, .signal_fd = -1, .command = CHILD_NONE };
+	char *line = output_command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
 
 	r = record_options_parse(argc, argv, &rec.options);
 	if (r < 0) {
+		probe_list_done(&rec.options.probes);
 		free(line);
 		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
 	}
@@ -460,7 +287,7 @@ int cmd_record(int argc, char **argv)
 		free(line);
 		return list_events();
 	}
-	if (watch_signals(&rec) < 0 || prepare_command(&rec) < 0) {
+	if (watch_signals(&rec) < 0 || record_prepare_child(&rec.options, &rec.command) < 0) {
 		fprintf(stderr, "tracectl: %s\n", strerror(errno));
 		goto done;
 	}
@@ -468,19 +295,18 @@ int cmd_record(int argc, char **argv)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		goto done;
 	}
-	if (open_output(&rec) < 0)
+	if (output_open(rec.options.output, rec.options.force, rec.path, &rec.fd) < 0)
 		goto done;
 	if (start_session(&rec, line) < 0) {
 		if (rec.fd != STDOUT_FILENO && rec.bytes == 0)
 			unlink(rec.path);
 		goto done;
 	}
-	let_command_run(&rec);
+	child_run(&rec.command);
 	status = run(&rec);
 
 done:
-	if (rec.command && rec.command_start >= 0)
-		kill(rec.command, SIGKILL); /* it never ran */
+	child_kill_waiting(&rec.command);
 	client_close(rec.client);
 	if (rec.fd >= 0 && rec.fd != STDOUT_FILENO && close(rec.fd) < 0 && status != EXIT_FAILED) {
 		fprintf(stderr, "tracectl: %s: %s\n", clean(rec.path), strerror(errno));
@@ -488,12 +314,10 @@ done:
 	}
 	if (rec.useless && rec.fd != STDOUT_FILENO)
 		unlink(rec.path);
-	if (rec.command_error >= 0)
-		close(rec.command_error);
-	if (rec.command > 0 && rec.command_start < 0)
-		(void)waitpid(rec.command, NULL, WNOHANG);
+	child_done(&rec.command);
 	if (rec.signal_fd >= 0)
 		close(rec.signal_fd);
+	probe_list_done(&rec.options.probes);
 	free(line);
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_options.c - the command line of `tracectl record`. */
+/* record_options.c - the command lines of `tracectl record` and `tracectl watch`. */
 #include "record_options.h"
 
 #include <errno.h>
@@ -17,28 +17,63 @@
 #define MAX_DURATION_NS (30ull * 24 * 3600 * 1000000000ull)
 #define CGROUP2_MAGIC	0x63677270
 
-static const char usage[] =
+/* Before what both have, and behind it. */
+static const char record_usage[] =
 	"Usage: tracectl record [OPTIONS] [-- COMMAND ARGS...]\n"
 	"Records the whole machine until Ctrl-C, or while COMMAND runs.\n"
 	"\n"
-	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
 	"  -o, --output FILE      default HOST-DATE-TIME.perfetto-trace; - is standard output\n"
 	"  -f, --force            overwrite FILE\n"
 	"  -q, --quiet            neither progress nor summary\n"
-	"What:\n"
-	"  -s, --sources LIST     these sources only: cpu,sched,... (see tracectl status)\n"
-	"      --no LIST          all but these\n"
+	"What is sampled:\n"
 	"  -F, --freq HZ          samples per second and CPU (default 999)\n"
 	"  -e, --event EVENT      what to sample: cpu-clock (default), cycles, page-faults, ...,\n"
 	"                         SYSTEM:NAME (a tracepoint); EVENT@N: every Nth; given again:\n"
 	"                         beside the others, with samples of its own; 'help' lists them\n"
 	"      --period N         a sample every N events, instead of --freq\n"
+	"      --alloc-bytes N    of source alloc: a sample each so many (default 512K)\n";
+
+static const char record_usage_end[] =
+	"\n"
+	"Scheduling, interrupts, counters and process names concern the machine and are\n"
+	"always recorded whole.\n"
+	"\n"
+	"Exit status: 0 complete; 1 failed; 2 usage; 3 complete but events were lost;\n"
+	"4 the daemon went away, FILE holds what came before.\n";
+
+static const char watch_usage[] =
+	"Usage: tracectl watch [OPTIONS] [-- COMMAND ARGS...]\n"
+	"Prints what happens as it happens, each event as one line of JSON, until Ctrl-C, until\n"
+	"nobody reads any more, or while COMMAND runs.\n"
+	"\n"
+	"  -q, --quiet            not a word beside the lines, but of what went wrong\n"
+	"Which events (what fits one of these; without any all do):\n"
+	"  -e, --events SPEC      a pattern of their names, category:PATTERN or source:NAME; may\n"
+	"                         be given again\n"
+	"      --probe NAME|ID    hits of one that is there ('tracectl probe list')\n"
+	"      --min TIME         slices that last as long, and nothing else\n";
+
+static const char watch_usage_end[] =
+	"\n"
+	"tracectl(1) says what is in a line.\n"
+	"\n"
+	"Exit status: 0 complete; 1 failed; 2 usage; 3 events were lost; 4 the daemon went away.\n";
+
+static const char usage[] =
+	"What is recorded:\n"
+	"  -d, --duration TIME    stop after that: 10s, 500ms, 2m\n"
+	"  -s, --sources LIST     these sources only: net,gpu,... (see tracectl status)\n"
+	"      --no LIST          all but these\n"
 	"      --counters TIME    how often counters are read (default 1s)\n"
-	"      --alloc-bytes N    of source alloc: a sample each so many (default 512K)\n"
 	"      --offcpu-min TIME  of source offcpu: waits that last as long (default 1ms)\n"
 	"      --gpu-api[=LIST]   calls of CUDA, HIP, OpenCL, Vulkan and GL too; of the classes\n"
 	"                         launch,submit,present,copy,memory,sync,build,setup\n"
 	"                         (default), draw, all\n"
+	"      --probe TEXT       hits of a probe, of this session alone: NAME at SPEC\n"
+	"                         [end SPEC] [arg NAME=EXPR]... and more ('tracectl probe "
+	"--help')\n"
+	"      --probe-file FILE  probes of a file\n"
+	"      --probe-set NAME   probes that are installed; 'tracectl probe sets' lists them\n"
 	"      --net LEVEL        of the network: health (what TCP does), waterfall (default:\n"
 	"                         names, requests and their phases too), syscalls (calls too)\n"
 	"      --query HOW        of URLs' queries: hide (default: ?…), keep, keys (names, no\n"
@@ -46,19 +81,13 @@ static const char usage[] =
 	"      --names hash       hosts and paths are told apart, not told\n"
 	"      --tls-plaintext WHOSE  requests inside TLS too, of pid:N, comm:GLOB, lib:PATH;\n"
 	"                         may be given again\n"
-	"Whose samples, connections and system calls (all given must match):\n"
+	"Whose samples, calls, connections, markers (all given must match):\n"
 	"  -p, --pid PID,...      of these processes and their descendants\n"
 	"      --comm GLOB        of processes with such a name\n"
 	"      --cgroup PATH      of this cgroup (v2) and those below it\n"
 	"  -u, --user USER        of this user\n"
 	"  -a, --all              of the whole machine: the default without COMMAND,\n"
-	"                         which else means COMMAND and its descendants\n"
-	"\n"
-	"Scheduling, interrupts, counters and process names concern the machine and are\n"
-	"always recorded whole.\n"
-	"\n"
-	"Exit status: 0 complete; 1 failed; 2 usage; 3 complete but events were lost;\n"
-	"4 the daemon went away, FILE holds what came before.\n";
+	"                         which else means COMMAND and its descendants\n";
 
 enum {
 	OPT_NO = 256,
@@ -73,7 +102,14 @@ enum {
 	OPT_PLAINTEXT,
 	OPT_COMM,
 	OPT_CGROUP,
+	OPT_EVENTS,
+	OPT_MIN,
 	OPT_HELP
+};
+
+struct command_line {
+	const char *name, *usage, *usage_end, *letters;
+	const struct option *options;
 };
 
 static int bad(const char *what, const char *value, const char *want)
@@ -241,7 +277,37 @@ static int parse_amount(int c, const char *arg, struct record_options *o)
 	}
 }
 
-static int parse_option(int c, char *arg, struct record_options *o)
+static int add_events(struct record_options *o, const char *spec)
+{
+	if (o->n_events == MAX_NAMES)
+		return bad("--events", spec, "that is one too many: 32 at most");
+	o->events[o->n_events++] = spec;
+	return 0;
+}
+
+/* What `watch` has for itself. */
+static int parse_watch_option(int c, const char *arg, struct record_options *o)
+{
+	if (c == OPT_EVENTS)
+		return add_events(o, arg);
+	if (text_duration_ns(arg, MAX_DURATION_NS, &o->min_ns) < 0 || !o->min_ns)
+		return bad("--min", arg, "want a time such as 10ms or 1s");
+	return 0;
+}
+
+/* What has no blank in it cannot be a probe of one's own: it is the name of one that is there. */
+static int add_probe(const struct command_line *line, int c, const char *arg,
+		     struct record_options *o)
+{
+	if (c != OPT_PROBE || line->usage != watch_usage || strpbrk(arg, " \t\n"))
+		return probe_option(c, arg, &o->probes);
+	if (o->n_chosen == MAX_NAMES)
+		return bad("--probe", arg, "that is one too many: 32 at most");
+	o->chosen[o->n_chosen++] = arg;
+	return 0;
+}
+
+static int parse_option(const struct command_line *line, int c, char *arg, struct record_options *o)
 {
 	switch (c) {
 	case 'd':
@@ -285,54 +351,83 @@ static int parse_option(int c, char *arg, struct record_options *o)
 	case OPT_COMM:
 	case OPT_CGROUP:
 		return parse_filter(c, arg, o);
+	case OPT_EVENTS:
+	case OPT_MIN:
+		return parse_watch_option(c, arg, o);
+	case OPT_PROBE:
+	case OPT_PROBE_FILE:
+	case OPT_PROBE_SET:
+		return add_probe(line, c, arg, o);
 	case OPT_HELP:
-		fputs(usage, stdout);
+		printf("%s%s%s", line->usage, usage, line->usage_end);
 		return -ECANCELED;
 	default:
-		fputs("Try 'tracectl record --help'.\n", stderr);
+		fprintf(stderr, "Try 'tracectl %s --help'.\n", line->name);
 		return -EINVAL;
 	}
 }
 
-int record_options_parse(int argc, char **argv, struct record_options *ret)
+static int parse(const struct command_line *line, int argc, char **argv, struct record_options *ret)
 {
-	static const struct option options[] = {
-		{ "duration", required_argument, NULL, 'd' },
-		{ "output", required_argument, NULL, 'o' },
-		{ "force", no_argument, NULL, 'f' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "all", no_argument, NULL, 'a' },
-		{ "sources", required_argument, NULL, 's' },
-		{ "no", required_argument, NULL, OPT_NO },
-		{ "freq", required_argument, NULL, 'F' },
-		{ "period", required_argument, NULL, OPT_PERIOD },
-		{ "event", required_argument, NULL, 'e' },
-		{ "counters", required_argument, NULL, OPT_COUNTERS },
-		{ "alloc-bytes", required_argument, NULL, OPT_ALLOC_BYTES },
-		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },
-		{ "pid", required_argument, NULL, 'p' },
-		{ "gpu-api", optional_argument, NULL, OPT_GPU_API },
-		{ "net", required_argument, NULL, OPT_NET },
-		{ "query", required_argument, NULL, OPT_QUERY },
-		{ "names", required_argument, NULL, OPT_NAMES },
-		{ "tls-plaintext", required_argument, NULL, OPT_PLAINTEXT },
-		{ "comm", required_argument, NULL, OPT_COMM },
-		{ "cgroup", required_argument, NULL, OPT_CGROUP },
-		{ "user", required_argument, NULL, 'u' },
-		{ "help", no_argument, NULL, OPT_HELP },
-		{ NULL, 0, NULL, 0 },
-	};
 	int c, r;
 
 	*ret = (struct record_options){ 0 };
 	optind = 0; /* getopt starts anew */
-	/* '+': options end at the command. */
-	while ((c = getopt_long(argc, argv, "+d:o:fqas:F:e:p:u:h", options, NULL)) != -1) {
-		r = parse_option(c == 'h' ? OPT_HELP : c, optarg, ret);
+	while ((c = getopt_long(argc, argv, line->letters, line->options, NULL)) != -1) {
+		if (c == 'e' && line->usage == watch_usage)
+			c = OPT_EVENTS;
+		r = parse_option(line, c == 'h' ? OPT_HELP : c, optarg, ret);
 		if (r < 0)
 			return r;
 	}
 	if (optind < argc)
 		ret->command = argv + optind;
 	return 0;
+}
+
+#define SHARED_OPTIONS                                                                             \
+	{ "duration", required_argument, NULL, 'd' }, { "quiet", no_argument, NULL, 'q' },         \
+		{ "all", no_argument, NULL, 'a' }, { "sources", required_argument, NULL, 's' },    \
+		{ "no", required_argument, NULL, OPT_NO },                                         \
+		{ "counters", required_argument, NULL, OPT_COUNTERS },                             \
+		{ "offcpu-min", required_argument, NULL, OPT_OFFCPU_MIN },                         \
+		{ "pid", required_argument, NULL, 'p' },                                           \
+		{ "gpu-api", optional_argument, NULL, OPT_GPU_API },                               \
+		{ "net", required_argument, NULL, OPT_NET },                                       \
+		{ "query", required_argument, NULL, OPT_QUERY },                                   \
+		{ "names", required_argument, NULL, OPT_NAMES },                                   \
+		{ "tls-plaintext", required_argument, NULL, OPT_PLAINTEXT },                       \
+		{ "comm", required_argument, NULL, OPT_COMM },                                     \
+		{ "cgroup", required_argument, NULL, OPT_CGROUP }, PROBE_OPTIONS,                  \
+		{ "user", required_argument, NULL, 'u' }, { "help", no_argument, NULL, OPT_HELP }, \
+	{                                                                                          \
+		NULL, 0, NULL, 0                                                                   \
+	}
+
+/* Letters begin with '+': options end at the command. */
+int record_options_parse(int argc, char **argv, struct record_options *ret)
+{
+	static const struct option options[] = { { "output", required_argument, NULL, 'o' },
+						 { "force", no_argument, NULL, 'f' },
+						 { "freq", required_argument, NULL, 'F' },
+						 { "period", required_argument, NULL, OPT_PERIOD },
+						 { "event", required_argument, NULL, 'e' },
+						 { "alloc-bytes", required_argument, NULL,
+						   OPT_ALLOC_BYTES },
+						 SHARED_OPTIONS };
+	const struct command_line line = { "record", record_usage, record_usage_end,
+					   "+d:o:fqas:F:e:p:u:h", options };
+
+	return parse(&line, argc, argv, ret);
+}
+
+int watch_options_parse(int argc, char **argv, struct record_options *ret)
+{
+	static const struct option options[] = { { "events", required_argument, NULL, OPT_EVENTS },
+						 { "min", required_argument, NULL, OPT_MIN },
+						 SHARED_OPTIONS };
+	const struct command_line line = { "watch", watch_usage, watch_usage_end, "+d:qas:e:p:u:h",
+					   options };
+
+	return parse(&line, argc, argv, ret);
 }

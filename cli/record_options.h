@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_options.h - the command line of `tracectl record`, checked. */
+/* record_options.h - the command lines of `tracectl record` and `tracectl watch`, checked. */
 #ifndef RECORD_OPTIONS_H
 #define RECORD_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "child.h"
+#include "control.pb-c.h"
+#include "probe_text.h"
 
 #define MAX_NAMES	32
 #define MAX_PIDS	64
@@ -40,6 +44,11 @@ struct record_options {
 	size_t n_plaintext;
 	bool has_offcpu_min;
 	uint64_t offcpu_min_ns;
+	struct probe_list probes; /* of this recording alone */
+	/* Of `watch` alone. */
+	const char *events[MAX_NAMES], *chosen[MAX_NAMES]; /* of probes that are there */
+	size_t n_events, n_chosen;
+	uint64_t min_ns;
 	char **command; /* NULL: none; into argv */
 };
 
@@ -48,5 +57,11 @@ struct record_options {
  * Splits lists in place: argv is changed.
  */
 int record_options_parse(int argc, char **argv, struct record_options *ret);
+int watch_options_parse(int argc, char **argv, struct record_options *ret);
+
+/* In record_request.c. What points somewhere points into the options. */
+void record_fill_start(StartRequest *start, const struct record_options *o);
+/* Forks the command, if there is one, and makes it what is recorded. */
+int record_prepare_child(struct record_options *o, struct child *c);
 
 #endif

@@ -172,7 +172,7 @@ static void print_stacks(const SourceLedger *l)
 	fputc('\n', stderr);
 }
 
-static bool print_losses(const Stopped *msg)
+bool record_print_losses(const Stopped *msg)
 {
 	bool any = false;
 
@@ -205,6 +205,8 @@ static void print_cost(const Stopped *msg)
 
 	if (seconds <= 0)
 		return;
+	if (!msg->has_daemon_cpu_ns) /* that is not for every user */
+		return;
 	fprintf(stderr, "  cost: %.1f %% of one CPU for tracerd, %.1f %% for its BPF programs\n",
 		(double)msg->daemon_cpu_ns / 1e7 / seconds,
 		(double)msg->bpf_cpu_ns / 1e7 / seconds);
@@ -231,7 +233,7 @@ bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, 
 		for (size_t i = 0; i < msg->n_ledger; i++)
 			print_stacks(msg->ledger[i]);
 	}
-	lost = print_losses(msg);
+	lost = record_print_losses(msg);
 	if (quiet)
 		return lost;
 	if (!lost)

@@ -20,5 +20,7 @@ void record_print_started(const Started *msg, const char *path, bool ends_by_its
 void record_print_progress(const Progress *msg);
 /* Returns whether events were lost; says that on stderr even when `quiet`. */
 bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, bool quiet);
+/* Likewise: what was lost of which source, and nothing else. */
+bool record_print_losses(const Stopped *msg);
 
 #endif

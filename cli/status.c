@@ -12,6 +12,8 @@
 #include "client.h"
 #include "command.h"
 #include "json.h"
+#include "probe_list.h"
+#include "status_triggers.h"
 
 static int usage(FILE *out, int status)
 {
@@ -70,10 +72,37 @@ static void print_session(const SessionStatus *s)
 	putchar('\n');
 }
 
-static void print_status(const Status *st, const struct source_list *sources, bool private)
+static void print_flight(const FlightStatus *f)
+{
+	const SessionStatus *s = f->session;
+
+	printf("flight recorder: ");
+	if (!f->enabled) {
+		puts("off");
+		return;
+	}
+	if (!f->recording || !s) {
+		printf("does not record: %s\n", clean(f->why));
+		return;
+	}
+	printf("the last %.1f s, %.1f of %.1f MB, %s; %" PRIu64 " events, %" PRIu64
+	       " lost; %" PRIu64 " snapshots\n%-6s",
+	       (double)f->span_ns / 1e9, (double)f->held / 1e6, (double)f->size / 1e6,
+	       s->sampling && s->sampling[0] ? clean(s->sampling) : "no samples", s->events,
+	       s->lost + s->dropped, f->snapshots, "");
+	for (size_t i = 0; i < s->n_sources; i++)
+		printf(" %s", clean(s->sources[i]));
+	putchar('\n');
+}
+
+static void print_status(const Status *st, const struct source_list *sources, const Probes *probes,
+			 bool private)
 {
 	if (private)
 		puts("no daemon is running; a private one was asked");
+	else if (!st->has_n_clients) /* that is not for every user */
+		printf("tracerd %s, pid %u, up %.0f s\n", clean(st->version), st->pid,
+		       (double)st->uptime_ns / 1e9);
 	else
 		printf("tracerd %s, pid %u, up %.0f s, %u client%s, %.1f s of CPU, %" PRIu64
 		       " MB of memory\n",
@@ -114,6 +143,13 @@ static void print_status(const Status *st, const struct source_list *sources, bo
 	printf("sessions:%s\n", st->n_sessions ? "" : " none");
 	for (size_t i = 0; i < st->n_sessions; i++)
 		print_session(st->sessions[i]);
+	if (st->flight && !private)
+		print_flight(st->flight);
+	status_print_triggers(st);
+	if (probes && probes->n_probes)
+		puts("probes:");
+	if (probes)
+		probe_list_print(probes->probes, probes->n_probes, false);
 }
 
 /* ---- JSON ---- */
@@ -155,7 +191,34 @@ static void json_session(struct json *j, const SessionStatus *s)
 	json_end(j);
 }
 
-static void json_status(const Status *st, const struct source_list *sources, bool private)
+static void json_flight(struct json *j, const FlightStatus *f)
+{
+	const SessionStatus *s = f->session;
+
+	json_object(j, "flight");
+	json_bool(j, "enabled", f->enabled);
+	json_bool(j, "recording", f->recording);
+	json_string(j, "why", f->why);
+	json_u64(j, "size", f->size);
+	json_u64(j, "held", f->held);
+	json_u64(j, "span_ns", f->span_ns);
+	json_u64(j, "segments", f->segments);
+	json_u64(j, "given_up", f->given_up);
+	json_u64(j, "snapshots", f->snapshots);
+	json_u64(j, "snapshot_bytes", f->snapshot_bytes);
+	json_u64(j, "bytes", s ? s->bytes : 0);
+	json_u64(j, "events", s ? s->events : 0);
+	json_u64(j, "lost", s ? s->lost + s->dropped : 0);
+	json_string(j, "sampling", s ? s->sampling : NULL);
+	json_array(j, "sources");
+	for (size_t i = 0; s && i < s->n_sources; i++)
+		json_string(j, NULL, s->sources[i]);
+	json_end(j);
+	json_end(j);
+}
+
+static void json_status(const Status *st, const struct source_list *sources, const Probes *probes,
+			bool private)
 {
 	struct json j = { .out = stdout };
 
@@ -200,6 +263,11 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 	for (size_t i = 0; i < st->n_sessions; i++)
 		json_session(&j, st->sessions[i]);
 	json_end(&j);
+	if (st->flight)
+		json_flight(&j, st->flight);
+	status_json_triggers(&j, st);
+	if (probes)
+		probe_list_json(&j, "probes", probes->probes, probes->n_probes);
 	json_end(&j);
 	putchar('\n');
 }
@@ -208,20 +276,26 @@ static void json_status(const Status *st, const struct source_list *sources, boo
 
 static int ask_and_print(struct client *client, bool as_json)
 {
-	Request ask_status = REQUEST__INIT, ask_sources = REQUEST__INIT;
+	Request ask_status = REQUEST__INIT, ask_sources = REQUEST__INIT, ask_probes = REQUEST__INIT;
 	StatusRequest status_request = STATUS_REQUEST__INIT;
 	SourcesRequest sources_request = SOURCES_REQUEST__INIT;
-	Reply *status = NULL, *tried = NULL;
+	ProbeListRequest probes_request = PROBE_LIST_REQUEST__INIT;
+	Reply *status = NULL, *tried = NULL, *probes = NULL;
 	struct source_list list = { 0 };
 	char err[512];
 	int r;
 
 	ask_sources.sources = &sources_request;
 	ask_status.status = &status_request;
+	ask_probes.probe_list = &probes_request;
 	r = client_ask(client, &ask_status, &status, err, sizeof(err));
 	/* While nobody records, sources that have never run are tried, to say what works. */
-	if (r == 0 && status->status && status->status->n_sessions == 0)
+	if (r == 0 && status->status && status->status->n_sessions == 0 &&
+	    !(status->status->flight && status->status->flight->recording))
 		r = client_ask(client, &ask_sources, &tried, err, sizeof(err));
+	/* Who may see nothing of others has no list of probes. */
+	if (r == 0 && client_ask(client, &ask_probes, &probes, err, sizeof(err)) < 0)
+		probes = NULL;
 	if (r == 0 && status->status) {
 		list.n = status->status->n_sources;
 		list.at = status->status->sources;
@@ -230,15 +304,18 @@ static int ask_and_print(struct client *client, bool as_json)
 			list.at = tried->sources->sources;
 		}
 		if (as_json)
-			json_status(status->status, &list, client_is_private(client));
+			json_status(status->status, &list, probes ? probes->probes : NULL,
+				    client_is_private(client));
 		else
-			print_status(status->status, &list, client_is_private(client));
+			print_status(status->status, &list, probes ? probes->probes : NULL,
+				     client_is_private(client));
 	} else {
 		fprintf(stderr, "tracectl: %s\n", r < 0 ? clean(err) : "tracerd answered wrongly");
 		r = -1;
 	}
 	reply__free_unpacked(status, NULL);
 	reply__free_unpacked(tried, NULL);
+	reply__free_unpacked(probes, NULL);
 	return r < 0 ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -5,14 +5,17 @@
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "log.h"
 
 #define SECTION "tp_btf/"
@@ -178,6 +181,32 @@ int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx),
 	}
 	if (l.done_fd >= 0)
 		close(l.done_fd);
+	return r;
+}
+
+int bpf_attach_tracepoint(const struct bpf_program *prog, uint64_t id, uint64_t cookie,
+			  struct bpf_link **ret)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = cookie);
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_TRACEPOINT,
+		.config = id,
+	};
+	int fd = -1, r = -ENODEV;
+
+	for (unsigned cpu = 0; fd < 0 && r == -ENODEV && cpu < cpus_possible(); cpu++) {
+		fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
+				  PERF_FLAG_FD_CLOEXEC);
+		r = fd < 0 ? -errno : 0; /* -ENODEV: the CPU is offline */
+	}
+	if (fd < 0)
+		return r;
+	*ret = bpf_program__attach_perf_event_opts(prog, fd, &opts);
+	if (*ret)
+		return 0;
+	r = -errno;
+	close(fd);
 	return r;
 }
 

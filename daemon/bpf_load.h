@@ -38,8 +38,8 @@ bool bpf_can_loop(void);
 
 /*
  * Leaves out every tp_btf program whose tracepoint does not exist, and every fexit
- * program of a function that does not. Appends the names of those tracepoints to `why` (NUL-terminated, of `why_size` bytes).
- * -ENOTSUP: no BTF; `why` says so.
+ * program of a function that does not. Appends the names of those tracepoints to `why`
+ * (NUL-terminated, of `why_size` bytes). -ENOTSUP: no BTF; `why` says so.
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
@@ -49,6 +49,13 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
  * go on to fill. NULL: nobody has to keep up.
  */
 int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx);
+
+/*
+ * A program on a classic tracepoint, by its number (tracefs.h), on all CPUs. One perf event
+ * is enough for that.
+ */
+int bpf_attach_tracepoint(const struct bpf_program *prog, uint64_t id, uint64_t cookie,
+			  struct bpf_link **ret);
 
 /* An explanation with a remedy for a failure of bpf(2) or perf_event_open(2). */
 void bpf_load_explain(int err, const char *what, char *why, size_t why_size);

@@ -24,6 +24,7 @@
 struct bpf_object;
 struct event_loop;
 struct interpreter;
+struct probes;
 struct process_table;
 struct symbolizer;
 struct trace_writer;
@@ -41,10 +42,13 @@ struct collector_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;	   /* NULL: there are none (tests) */
 	const char *marker_socket; /* where programs send markers; NULL: nowhere */
 	size_t ring_bytes;	   /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
+	/* To be called when another one of its objects has been loaded after start(). NULL: by nobody. */
+	void (*loaded)(void *sink_ctx);
 	/*
 	 * To be called now and then by start() when it takes longer: what other
 	 * collectors have is drained. Not by session_open(), when events belong to a
@@ -61,6 +65,7 @@ struct encoder_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;	 /* NULL: walks that are not over stay so (tests) */
 	struct interpreter *interpreter; /* NULL: native frames alone (tests) */
+	struct probes *probes;		 /* NULL: there are none (tests) */
 	const struct trace_config *config;
 	unsigned slot;	   /* the session's slot, 0 <= slot < EVENT_MAX_STREAMS */
 	uint64_t start_ns; /* CLOCK_BOOTTIME; no event of the session is older */

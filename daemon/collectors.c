@@ -11,22 +11,16 @@
 
 extern const struct collector proc_collector, counters_collector, gpu_counters_collector,
 	sched_collector, syscalls_collector, gpu_collector, offcpu_collector, alloc_collector,
-	gpu_api_collector, net_collector, markers_collector, cpu_collector;
+	gpu_api_collector, net_collector, markers_collector, probes_collector, cpu_collector;
 
 const struct collector *const collectors[] = {
-	&proc_collector,
-	&counters_collector,
-	&gpu_counters_collector,
-	&sched_collector,
-	&syscalls_collector,
-	&gpu_collector,
-	&offcpu_collector,
-	&alloc_collector,
-	&gpu_api_collector,
-	&net_collector,
-	&markers_collector,
-	&cpu_collector,
-	NULL,
+	&proc_collector,	 &counters_collector,
+	&gpu_counters_collector, &sched_collector,
+	&syscalls_collector,	 &gpu_collector,
+	&offcpu_collector,	 &alloc_collector,
+	&gpu_api_collector,	 &net_collector,
+	&markers_collector,	 &probes_collector,
+	&cpu_collector,		 NULL,
 };
 
 const struct collector *collector_by_name(const char *name)

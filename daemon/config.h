@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.h - tracerd.conf: "key = value" lines in a [daemon] section, with bounds. */
+/* config.h - tracerd.conf: "key = value" lines in sections, with bounds. */
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trigger/trigger_config.h"
+
 #define CONFIG_PATH "/etc/tracer/tracerd.conf"
+
+/* [flight] */
+struct flight_config {
+	bool enabled;
+	uint64_t size_bytes;
+	uint64_t freq_hz;
+	char sources[256]; /* "cpu,sched": names of collectors */
+	char event[64];	   /* of the samples */
+};
 
 struct config {
 	uint64_t ring_bytes;	     /* ring_size: of each source's BPF ring */
@@ -14,6 +26,11 @@ struct config {
 	uint64_t max_sessions;
 	uint64_t max_clients;
 	char group[64]; /* who may connect besides root */
+	char users[8];	/* whom all others may see: "own" processes, "none" */
+	uint64_t user_sessions; /* of each of them at one time */
+	uint64_t user_queue_bytes; /* user_queue: as client_queue, of theirs */
+	struct flight_config flight;
+	struct trigger_configs triggers;
 };
 
 void config_defaults(struct config *config);

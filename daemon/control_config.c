@@ -2,10 +2,12 @@
 /* control_config.c - what a request to record becomes: defaults, bounds. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "collector.h"
+#include "control_probes.h"
 #include "control_requests.h"
 #include "gpu/gpu_api_table.h"
 #include "net/net_options.h"
@@ -118,6 +120,34 @@ static int choose_net(const StartRequest *req, struct trace_config *config, char
 	return choose_plaintext(req, config, why, why_size);
 }
 
+/* Likewise. The caller frees them, unless this fails. */
+static int choose_probes(const StartRequest *req, struct trace_config *config, char *why,
+			 size_t why_size)
+{
+	char reason[PROBE_WHY_LEN];
+
+	if (req->n_probes == 0)
+		return 0;
+	if (req->n_probes > PROBES_MAX_DEFS) {
+		snprintf(why, why_size, "at most %d probes", PROBES_MAX_DEFS);
+		return -EINVAL;
+	}
+	config->probes = calloc(req->n_probes, sizeof(*config->probes));
+	if (!config->probes)
+		return -ENOMEM;
+	for (size_t i = 0; i < req->n_probes; i++) {
+		if (control_probe_def(req->probes[i], &config->probes[i], reason) == 0)
+			continue;
+		snprintf(why, why_size, "%.*s", (int)why_size - 1, reason);
+		free(config->probes);
+		config->probes = NULL;
+		return -EINVAL;
+	}
+	config->n_probes = (unsigned)req->n_probes;
+	add_source(config, "probes");
+	return 0;
+}
+
 static int choose_filters(const StartRequest *req, struct trace_config *config, char *why,
 			  size_t why_size)
 {
@@ -225,5 +255,10 @@ int control_requests_config(const StartRequest *req, struct trace_config *config
 		if (!config->command_line)
 			return -ENOMEM;
 	}
-	return 0;
+	r = choose_probes(req, config, why, why_size);
+	if (r < 0) {
+		free(config->command_line);
+		config->command_line = NULL;
+	}
+	return r;
 }

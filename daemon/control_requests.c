@@ -11,19 +11,28 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "control_frame.h"
+#include "control_probes.h"
+#include "control_snapshot.h"
 #include "control_status.h"
+#include "control_triggers.h"
+#include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
 #include "process/process_table.h"
 #include "session_manager.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
 #include "unwind/stack_walk.h"
+#include "watch/watch.h"
 
 #define MIN_PROGRESS_MS 50
 
 struct control_requests {
 	struct control_requests_env env;
 	struct control_server *server;
+	struct control_probes *probes;
+	struct control_snapshots *snapshots;
+	struct control_triggers *triggers;
 };
 
 /* A client's session, from its start to its end. Is the client's data. */
@@ -31,23 +40,50 @@ struct recording {
 	struct control_requests *all;
 	struct control_client *client;
 	struct managed_session *session;
+	struct watch *watch;	       /* lines instead of a trace; NULL: a trace */
 	struct event_source *progress; /* timer, or NULL */
 	uint32_t stop_id;	       /* of the request to be answered by Stopped */
 };
 
 int control_requests_new(const struct control_requests_env *env, struct control_requests **ret)
 {
+	const struct control_probes_env probes = {
+		.loop = env->loop,
+		.sessions = env->sessions,
+		.probes = env->probes,
+	};
+	struct control_triggers_env triggers = {
+		.loop = env->loop,
+		.triggers = env->triggers,
+		.flight = env->flight,
+	};
 	struct control_requests *r = calloc(1, sizeof(*r));
+	int err;
 
 	if (!r)
 		return -ENOMEM;
 	r->env = *env;
+	err = control_probes_new(&probes, &r->probes);
+	if (err == 0)
+		err = control_snapshots_new(env->flight, env->triggers, &r->snapshots);
+	triggers.snapshots = r->snapshots;
+	if (err == 0)
+		err = control_triggers_new(&triggers, &r->triggers);
+	if (err < 0) {
+		control_requests_free(r);
+		return err;
+	}
 	*ret = r;
 	return 0;
 }
 
 void control_requests_free(struct control_requests *r)
 {
+	if (r) {
+		control_triggers_free(r->triggers);
+		control_snapshots_free(r->snapshots);
+		control_probes_free(r->probes);
+	}
 	free(r);
 }
 
@@ -130,6 +166,7 @@ static void fill_stack_ends(SourceLedger *msg, const uint64_t *ends, struct stac
 static void recording_free(struct recording *rec)
 {
 	event_source_free(rec->progress);
+	watch_free(rec->watch);
 	control_client_set_data(rec->client, NULL);
 	free(rec);
 }
@@ -163,8 +200,8 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	msg.ledger = ptrs;
 	msg.reason = (char *)reason;
 	msg.has_elapsed_ns = msg.has_bytes = msg.has_processes = 1;
-	msg.has_daemon_cpu_ns = msg.has_bpf_cpu_ns = msg.has_kernel_hidden = 1;
-	msg.has_unsampled_ns = 1;
+	msg.has_daemon_cpu_ns = msg.has_bpf_cpu_ns = control_client_sees_all(client);
+	msg.has_kernel_hidden = msg.has_unsampled_ns = 1;
 	msg.elapsed_ns = session_elapsed_ns(s);
 	msg.bytes = session_bytes(s);
 	msg.processes = cost.n_processes;
@@ -175,6 +212,8 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	reply.has_id = 1;
 	reply.id = rec->stop_id;
 	reply.stopped = &msg;
+	if (rec->watch)
+		control_watch_ended(rec->watch, &msg);
 	(void)control_client_reply(client, &reply);
 	recording_free(rec);
 }
@@ -230,15 +269,48 @@ static int reply_started(struct recording *rec, uint32_t id)
 	return control_client_reply(rec->client, &reply);
 }
 
-static int start_recording(struct recording *rec, const StartRequest *req, char why[WHY_LEN])
+/* For a user who may see their own processes alone. */
+static int keep_to_own(const struct control_client *client, const StartRequest *req,
+		       struct trace_config *config, char why[WHY_LEN])
+{
+	config->owner = (struct trace_owner){
+		.only_own = true,
+		.uid = control_client_uid(client),
+		.gid = control_client_gid(client),
+		.kernel_hidden = !session_own_kernel_is_open(),
+	};
+	return session_own_restrict(config, req->n_sources || req->gpu_api, why, WHY_LEN);
+}
+
+static void watch_tapped(void *ctx, const struct trace_tap_event *ev)
+{
+	const struct recording *rec = control_client_data(ctx);
+
+	watch_event(rec->watch, ev);
+}
+
+static void watch_told(void *ctx, uint64_t now_ns)
+{
+	const struct recording *rec = control_client_data(ctx);
+
+	(void)now_ns;
+	watch_flush(rec->watch, false);
+}
+
+static int start_recording(struct recording *rec, const StartRequest *req,
+			   const WatchRequest *watch, char why[WHY_LEN])
 {
 	struct session_owner owner = {
 		.uid = control_client_uid(rec->client),
 		.pid = control_client_pid(rec->client),
-		.sink = control_client_trace,
+		.sink = watch ? NULL : control_client_trace,
+		.tap = watch ? watch_tapped : NULL,
+		.told = watch ? watch_told : NULL,
 		.ended = on_ended,
 		.ctx = rec->client,
 	};
+	const struct control_watch_env watch_env = { rec->all->env.processes,
+						     rec->all->env.probes };
 	struct trace_config config;
 	uint32_t interval_ms = req->has_progress_interval_ms ? req->progress_interval_ms : 0;
 	int r;
@@ -246,13 +318,19 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 	r = control_requests_config(req, &config, why, WHY_LEN);
 	if (r < 0)
 		return r;
+	if (watch)
+		r = control_watch_new(&watch_env, watch, &config, rec->client, why, &rec->watch);
 	/* Who asks for no rate gets what there is; the reply and the trace say how much. */
 	if (!req->has_freq_hz && config.freq_hz > perf_event_max_rate())
 		config.freq_hz = perf_event_max_rate();
-	r = session_manager_start(rec->all->env.sessions, &config,
-				  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
-				  &rec->session);
+	if (r == 0 && !control_client_sees_all(rec->client))
+		r = keep_to_own(rec->client, req, &config, why);
+	if (r == 0)
+		r = session_manager_start(rec->all->env.sessions, &config,
+					  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
+					  &rec->session);
 	free(config.command_line);
+	free(config.probes);
 	if (r < 0 || interval_ms == 0)
 		return r;
 	if (interval_ms < MIN_PROGRESS_MS)
@@ -263,29 +341,43 @@ static int start_recording(struct recording *rec, const StartRequest *req, char 
 	return 0;
 }
 
-static int on_start(struct control_requests *r, struct control_client *client, const Request *req)
+static int begin(struct control_requests *r, struct control_client *client, uint32_t id,
+		 const StartRequest *req, const WatchRequest *watch)
 {
 	char why[WHY_LEN] = "";
 	struct recording *rec;
 	int err;
 
 	if (control_client_data(client)) {
-		(void)control_client_error(client, req->id, EBUSY,
+		(void)control_client_error(client, id, EBUSY,
 					   "this client has a session: stop it first");
 		return -EBUSY;
 	}
 	rec = calloc(1, sizeof(*rec));
 	if (!rec)
-		return control_client_error(client, req->id, ENOMEM, "out of memory");
+		return control_client_error(client, id, ENOMEM, "out of memory");
 	rec->all = r;
 	rec->client = client;
 	control_client_set_data(client, rec);
-	err = start_recording(rec, req->start, why);
+	err = start_recording(rec, req, watch, why);
 	if (err == 0)
-		return reply_started(rec, req->id);
+		return reply_started(rec, id);
 	recording_free(rec);
 	log_info("a session could not start: %s", why[0] ? why : strerror(-err));
-	return control_client_error(client, req->id, err, why[0] ? why : strerror(-err));
+	return control_client_error(client, id, err, why[0] ? why : strerror(-err));
+}
+
+static int on_start(struct control_requests *r, struct control_client *client, const Request *req)
+{
+	return begin(r, client, req->id, req->start, NULL);
+}
+
+static int on_watch(struct control_requests *r, struct control_client *client, const Request *req)
+{
+	const StartRequest everything = START_REQUEST__INIT;
+
+	return begin(r, client, req->id, req->watch->start ? req->watch->start : &everything,
+		     req->watch);
 }
 
 static int on_stop(struct control_requests *r, struct control_client *client, const Request *req)
@@ -314,6 +406,9 @@ static int on_status(struct control_requests *r, struct control_client *client, 
 		.symbolizer = r->env.symbolizer,
 		.unwinder = r->env.unwinder,
 		.interpreter = r->env.interpreter,
+		.triggers = r->env.triggers,
+		.trigger_files = r->env.trigger_files,
+		.flight = r->env.flight,
 		.start_ns = r->env.start_ns,
 		.notes = r->env.notes,
 		.n_clients = (unsigned)control_server_n_clients(r->server),
@@ -327,23 +422,68 @@ static int on_sources(struct control_requests *r, struct control_client *client,
 	return control_sources_reply(r->env.sessions, client, req->id);
 }
 
+static int on_probe_add(struct control_requests *r, struct control_client *client,
+			const Request *req)
+{
+	return control_probes_add(r->probes, client, req);
+}
+
+static int on_probe_list(struct control_requests *r, struct control_client *client,
+			 const Request *req)
+{
+	return control_probes_list(r->probes, client, req->id);
+}
+
+static int on_probe_remove(struct control_requests *r, struct control_client *client,
+			   const Request *req)
+{
+	return control_probes_remove(r->probes, client, req);
+}
+
+static int on_snapshot(struct control_requests *r, struct control_client *client,
+		       const Request *req)
+{
+	const struct control_snapshot what = {
+		.id = req->id,
+		.last_ns = req->snapshot->last_ns,
+		.command_line = req->snapshot->command_line,
+	};
+
+	if (req->snapshot->n_on)
+		return control_triggers_wait(r->triggers, client, req);
+	return control_snapshots_send(r->snapshots, client, &what);
+}
+
 int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
 {
 	static const struct {
 		size_t field; /* of Request: the message that is there when it is this request */
 		int (*fn)(struct control_requests *r, struct control_client *client,
 			  const Request *req);
+		bool by_all; /* also by users who may see their own processes alone */
 	} table[] = {
-		{ offsetof(Request, hello), on_hello },
-		{ offsetof(Request, start), on_start },
-		{ offsetof(Request, stop), on_stop },
-		{ offsetof(Request, status), on_status },
-		{ offsetof(Request, sources), on_sources },
+		{ offsetof(Request, hello), on_hello, true },
+		{ offsetof(Request, start), on_start, true },
+		{ offsetof(Request, stop), on_stop, true },
+		{ offsetof(Request, watch), on_watch, false },
+		{ offsetof(Request, status), on_status, true },
+		{ offsetof(Request, sources), on_sources, true },
+		{ offsetof(Request, probe_add), on_probe_add, false },
+		{ offsetof(Request, probe_list), on_probe_list, false },
+		{ offsetof(Request, probe_remove), on_probe_remove, false },
+		{ offsetof(Request, snapshot), on_snapshot, false },
 	};
 
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (*(void *const *)((const char *)req + table[i].field))
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (!*(void *const *)((const char *)req + table[i].field))
+			continue;
+		if (table[i].by_all || control_client_sees_all(client))
 			return table[i].fn(ctx, client, req);
+		(void)control_client_error(client, req->id, EACCES,
+					   "permission denied: only root and members of the group "
+					   "may do that (add the user to group tracer)");
+		return -EACCES;
+	}
 	(void)control_client_error(client, req->id, EOPNOTSUPP,
 				   "unknown request: is the client newer than tracerd?");
 	return -EOPNOTSUPP;
@@ -354,6 +494,9 @@ void control_requests_gone(void *ctx, struct control_client *client)
 	struct control_requests *r = ctx;
 	struct recording *rec = control_client_data(client);
 
+	control_probes_gone(r->probes, client);
+	control_triggers_gone(r->triggers, client);
+	control_snapshots_gone(r->snapshots, client);
 	if (rec) {
 		struct managed_session *session = rec->session;
 

@@ -12,10 +12,14 @@
 
 struct control_requests;
 struct event_loop;
+struct flight;
 struct interpreter;
+struct probes;
 struct process_table;
 struct session_manager;
 struct symbolizer;
+struct trigger_files;
+struct triggers;
 struct unwinder;
 
 struct control_requests_env {
@@ -25,6 +29,10 @@ struct control_requests_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct triggers *triggers;
+	const struct trigger_files *trigger_files;
+	struct probes *probes;
+	struct flight *flight;
 	uint64_t start_ns; /* of the daemon */
 	const char *notes; /* what limits it; for status */
 	/* The last client's session has ended or the client is gone. Optional. */
@@ -42,7 +50,7 @@ void control_requests_gone(void *ctx, struct control_client *client);
 
 /*
  * In control_config.c. Makes a configuration of a request: defaults, bounds. Pure but
- * for `config->command_line`, which the caller frees. -EINVAL with `why`.
+ * for `config->command_line` and `config->probes`, which the caller frees. -EINVAL with `why`.
  */
 struct trace_config;
 int control_requests_config(const StartRequest *req, struct trace_config *config, char *why,

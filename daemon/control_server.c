@@ -44,13 +44,16 @@ struct control_client {
 	struct event_source *source;
 	int fd;
 	uid_t uid;
+	gid_t gid;
 	pid_t pid;
+	bool sees_all;
 	void *data;
 
 	struct buf in, out;
 	size_t out_pos;	      /* sent already */
 	uint64_t progress_ns; /* when the client last took something, or nothing waited */
 	unsigned n_errors;
+	bool may_stall;
 	bool dead; /* to be dropped when the stack has unwound */
 };
 
@@ -127,9 +130,24 @@ uid_t control_client_uid(const struct control_client *c)
 	return c->uid;
 }
 
+gid_t control_client_gid(const struct control_client *c)
+{
+	return c->gid;
+}
+
+bool control_client_sees_all(const struct control_client *c)
+{
+	return c->sees_all;
+}
+
 pid_t control_client_pid(const struct control_client *c)
 {
 	return c->pid;
+}
+
+void control_client_may_stall(struct control_client *c)
+{
+	c->may_stall = true;
 }
 
 void *control_client_data(const struct control_client *c)
@@ -190,10 +208,15 @@ static int queue(struct control_client *c, enum frame_type type, const void *dat
 	return r;
 }
 
+static size_t queue_bytes(const struct control_client *c)
+{
+	return c->sees_all ? c->server->env.queue_bytes : c->server->env.others_queue_bytes;
+}
+
 int control_client_trace(void *client, const void *data, size_t len, bool essential)
 {
 	struct control_client *c = client;
-	size_t limit = c->server->env.queue_bytes * (essential ? 2 : 1);
+	size_t limit = queue_bytes(c) * (essential ? 2 : 1);
 	const uint8_t *p = data;
 	int r = 0;
 
@@ -219,7 +242,7 @@ int control_client_reply(struct control_client *c, const Reply *reply)
 
 	if (len > FRAME_MAX_REPLY)
 		return -EMSGSIZE;
-	if (n_waiting(c) + len > 2 * c->server->env.queue_bytes + MAX_WAITING_REPLIES) {
+	if (n_waiting(c) + len > 2 * queue_bytes(c) + MAX_WAITING_REPLIES) {
 		c->dead = true;
 		return -EPIPE;
 	}
@@ -359,6 +382,16 @@ static unsigned clients_of(const struct control_server *s, uid_t uid)
 	return n;
 }
 
+/* Half of the places is for those who see all. */
+static bool others_are_full(const struct control_server *s)
+{
+	unsigned n = 0;
+
+	for (const struct control_client *c = s->clients; c; c = c->next)
+		n += !c->sees_all;
+	return n >= (s->env.max_clients + 1) / 2;
+}
+
 /* One frame for somebody who is not let in; it fits into any socket's buffer. */
 static void refuse(int fd, int code, const char *message)
 {
@@ -380,7 +413,7 @@ static void refuse(int fd, int code, const char *message)
 	close(fd);
 }
 
-static int add_client(struct control_server *s, int fd, const struct ucred *cred)
+static int add_client(struct control_server *s, int fd, const struct ucred *cred, bool sees_all)
 {
 	struct control_client *c = calloc(1, sizeof(*c));
 	int r;
@@ -390,7 +423,8 @@ static int add_client(struct control_server *s, int fd, const struct ucred *cred
 		return -ENOMEM;
 	}
 	*c = (struct control_client){
-		.server = s, .fd = fd, .uid = cred->uid, .pid = cred->pid, .progress_ns = boot_ns()
+		.server = s, .fd = fd, .uid = cred->uid, .gid = cred->gid, .pid = cred->pid,
+		.sees_all = sees_all, .progress_ns = boot_ns()
 	};
 	r = event_loop_add(s->env.loop, fd, EPOLLIN, on_client, c, &c->source);
 	if (r < 0) {
@@ -407,13 +441,15 @@ static void admit(struct control_server *s, int fd)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
+	bool sees_all;
 	int r;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		close(fd);
 		return;
 	}
-	if (!is_member(s, fd, &cred)) {
+	sees_all = is_member(s, fd, &cred);
+	if (!sees_all && !s->env.others) {
 		log_warn("refused a client of uid %u: not root and not in the group", cred.uid);
 		refuse(fd, EACCES,
 		       "permission denied: only root and members of the group may "
@@ -424,12 +460,12 @@ static void admit(struct control_server *s, int fd)
 		refuse(fd, EBUSY, TOO_MANY_OF_USER);
 		return;
 	}
-	if (s->n_clients >= s->env.max_clients) {
+	if (s->n_clients >= s->env.max_clients || (!sees_all && others_are_full(s))) {
 		refuse(fd, EBUSY,
 		       "too many clients: close one or raise max_clients in tracerd.conf");
 		return;
 	}
-	r = add_client(s, fd, &cred);
+	r = add_client(s, fd, &cred, sees_all);
 	if (r < 0)
 		log_warn("cannot serve a client: %s", strerror(-r));
 }
@@ -484,14 +520,14 @@ int control_server_adopt(struct control_server *s, int fd)
 		close(fd);
 		return r;
 	}
-	return add_client(s, fd, &cred);
+	return add_client(s, fd, &cred, true);
 }
 
 void control_server_tick(struct control_server *s, uint64_t now_ns)
 {
 	for (struct control_client *c = s->clients, *next; c; c = next) {
 		next = c->next;
-		if (c->out.len && now_ns >= c->progress_ns + STALL_NS)
+		if (c->out.len && !c->may_stall && now_ns >= c->progress_ns + STALL_NS)
 			log_warn("dropped the client with pid %d: it has read nothing for 30 s",
 				 (int)c->pid);
 		else if (!c->dead)

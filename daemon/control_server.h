@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control_server.h - the control socket and its clients: who may connect, how
- * much each may send and leave unread. What requests mean is in
+ * control_server.h - the control socket and its clients: who may connect, who of them
+ * may see everything, how much each may send and leave unread. What requests mean is in
  * control_requests.c.
  */
 #ifndef CONTROL_SERVER_H
@@ -22,7 +22,9 @@ struct control_server_env {
 	struct event_loop *loop;
 	size_t queue_bytes; /* trace data that waits for a slow client */
 	unsigned max_clients;
-	gid_t group; /* whose members may connect besides root; (gid_t)-1: nobody */
+	gid_t group; /* whose members see everything, as root does; (gid_t)-1: nobody */
+	bool others; /* all other users may connect, too, and see what is their own */
+	size_t others_queue_bytes; /* theirs */
 
 	/* A request that is well formed. < 0: counts as an error of the client's. */
 	int (*request)(void *ctx, struct control_client *client, const Request *req);
@@ -45,6 +47,9 @@ void control_server_drain(struct control_server *s, int timeout_ms);
 void control_server_tick(struct control_server *s, uint64_t now_ns);
 
 uid_t control_client_uid(const struct control_client *c);
+gid_t control_client_gid(const struct control_client *c);
+/* Root and the group; else a user who may see their own processes alone. */
+bool control_client_sees_all(const struct control_client *c);
 pid_t control_client_pid(const struct control_client *c);
 void *control_client_data(const struct control_client *c); /* the owner's, NULL at first */
 void control_client_set_data(struct control_client *c, void *data);
@@ -58,5 +63,8 @@ int control_client_error(struct control_client *c, uint32_t id, int code, const 
  * trace_sink_fn.
  */
 int control_client_trace(void *client, const void *data, size_t len, bool essential);
+
+/* It may take nothing for as long as it likes: what it misses is said to it. */
+void control_client_may_stall(struct control_client *c);
 
 #endif

@@ -66,7 +66,7 @@ static int take_lock(struct control_socket *s, const char *socket_path)
 	return 0;
 }
 
-static int bind_path(struct control_socket *s, const char *path, gid_t group)
+static int bind_path(struct control_socket *s, const char *path, gid_t group, bool everybody)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	mode_t mask;
@@ -89,10 +89,26 @@ static int bind_path(struct control_socket *s, const char *path, gid_t group)
 	strcpy(s->path, path);
 	if (group != (gid_t)-1 && (chown(path, (uid_t)-1, group) < 0 || chmod(path, 0660) < 0))
 		log_warn("%s: cannot give it to its group: %s, root only", path, strerror(errno));
+	if (everybody && chmod(path, 0666) < 0)
+		log_warn("%s: cannot open it to all users: %s", path, strerror(errno));
 	return listen(s->fd, BACKLOG) < 0 ? -errno : 0;
 }
 
-int control_socket_open(const char *path, gid_t group, struct control_socket **ret)
+/* The mode of systemd's is in its unit. */
+static void look_at_mode(int fd)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(addr);
+	struct stat st;
+
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) == 0 &&
+	    stat(addr.sun_path, &st) == 0 && (st.st_mode & 0006) != 0006)
+		log_warn("%s: users = own, but they may not connect: systemctl edit tracer.socket, "
+			 "and say SocketMode=0666 in section [Socket]",
+			 addr.sun_path);
+}
+
+int control_socket_open(const char *path, gid_t group, bool everybody, struct control_socket **ret)
 {
 	struct control_socket *s = calloc(1, sizeof(*s));
 	int r;
@@ -108,8 +124,10 @@ int control_socket_open(const char *path, gid_t group, struct control_socket **r
 		/* Accepting is done until nobody waits: it must not block. */
 		if (fcntl(s->fd, F_SETFL, fcntl(s->fd, F_GETFL) | O_NONBLOCK) < 0)
 			r = -errno;
+		if (everybody)
+			look_at_mode(s->fd);
 	} else {
-		r = bind_path(s, path, group);
+		r = bind_path(s, path, group, everybody);
 	}
 	if (r < 0)
 		goto fail;

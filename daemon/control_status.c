@@ -10,10 +10,13 @@
 #include "collect/perf_event_spec.h"
 #include "collector.h"
 #include "cost.h"
+#include "flight/flight.h"
 #include "interp/interpreter.h"
 #include "process/process_table.h"
 #include "session_manager.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_status.h"
 #include "unwind/unwinder.h"
 
 #define MAX_SHOWN_SESSIONS EVENT_MAX_STREAMS
@@ -59,6 +62,55 @@ static void list_sources(struct sources *sources, struct source_list *list)
 	}
 }
 
+/* ---- sources, for users who may see their own processes alone ---- */
+
+struct own_list {
+	const struct control_client *client;
+	bool on[MAX_COLLECTORS]; /* in a session of theirs */
+};
+
+static bool is_own_session(const struct control_client *client, const struct session_owner *owner)
+{
+	return control_client_sees_all(client) || owner->uid == control_client_uid(client);
+}
+
+/* The managed_session_fn. */
+static void note_sources(void *ctx, const struct managed_session *ms,
+			 const struct session_owner *owner)
+{
+	struct own_list *own = ctx;
+	const char *why;
+
+	for (unsigned i = 0; is_own_session(own->client, owner) && collectors[i]; i++)
+		own->on[i] |= session_source_on(managed_session(ms), i, &why);
+}
+
+/* What they get of them and whether it works; not how much goes on in the machine. */
+static void list_own_sources(struct session_manager *sessions, const struct control_client *client,
+			     struct source_list *list)
+{
+	struct own_list own = { .client = client };
+
+	session_manager_each(sessions, note_sources, &own);
+	list->n = 0;
+	for (unsigned i = 0; collectors[i]; i++) {
+		struct source_info *info = &list->infos[list->n];
+		SourceStatus *msg = &list->msgs[list->n];
+
+		if (!session_own_gives(i))
+			continue;
+		sources_info(session_manager_sources(sessions), i, info);
+		list->ptrs[list->n++] = msg;
+		source_status__init(msg);
+		msg->name = (char *)collectors[i]->name;
+		msg->summary = (char *)session_own_gives(i);
+		msg->state = own.on[i] ? "on" : info->err < 0 ? "off" : "idle";
+		msg->why = info->err < 0 ? info->why : "";
+		msg->has_by_default = 1;
+		msg->by_default = !collectors[i]->on_demand;
+	}
+}
+
 static void try_sources(struct sources *sources)
 {
 	char why[WHY_LEN];
@@ -83,8 +135,12 @@ int control_sources_reply(struct session_manager *sessions, struct control_clien
 
 	if (!list)
 		return control_client_error(client, id, -ENOMEM, "out of memory");
-	try_sources(session_manager_sources(sessions));
-	list_sources(session_manager_sources(sessions), list);
+	if (control_client_sees_all(client)) {
+		try_sources(session_manager_sources(sessions));
+		list_sources(session_manager_sources(sessions), list);
+	} else {
+		list_own_sources(sessions, client, list);
+	}
 	msg.n_sources = list->n;
 	msg.sources = list->ptrs;
 	while (msg.n_events < MAX_SHOWN_EVENTS && perf_event_name(msg.n_events)) {
@@ -103,32 +159,24 @@ int control_sources_reply(struct session_manager *sessions, struct control_clien
 /* ---- sessions ---- */
 
 struct session_list {
+	const struct control_client *client;
 	SessionStatus msgs[MAX_SHOWN_SESSIONS], *ptrs[MAX_SHOWN_SESSIONS];
 	char *source_names[MAX_SHOWN_SESSIONS][MAX_COLLECTORS];
 	size_t n;
 };
 
-static void list_session(void *ctx, const struct managed_session *ms,
-			 const struct session_owner *owner)
+/* What it records, and how that goes. */
+static void fill_session(SessionStatus *msg, const struct session *s, char **source_names)
 {
-	struct session_list *list = ctx;
-	struct session *s = managed_session(ms);
-	SessionStatus *msg = &list->msgs[list->n];
 	const char *why;
 
-	if (list->n == MAX_SHOWN_SESSIONS)
-		return;
 	session_status__init(msg);
-	list->ptrs[list->n] = msg;
-	msg->has_id = msg->has_uid = msg->has_pid = msg->has_elapsed_ns = 1;
-	msg->has_bytes = msg->has_events = msg->has_lost = msg->has_dropped = 1;
-	msg->id = managed_session_id(ms);
-	msg->uid = owner->uid;
-	msg->pid = (uint32_t)owner->pid;
+	msg->has_elapsed_ns = msg->has_bytes = msg->has_events = 1;
+	msg->has_lost = msg->has_dropped = 1;
 	msg->elapsed_ns = session_elapsed_ns(s);
 	msg->sampling = (char *)session_sampling(s);
 	msg->bytes = session_bytes(s);
-	msg->sources = list->source_names[list->n];
+	msg->sources = source_names;
 	for (unsigned i = 0; collectors[i]; i++) {
 		struct session_ledger l;
 
@@ -140,10 +188,72 @@ static void list_session(void *ctx, const struct managed_session *ms,
 		msg->lost += l.n_lost;
 		msg->dropped += l.n_dropped;
 	}
+}
+
+static void list_session(void *ctx, const struct managed_session *ms,
+			 const struct session_owner *owner)
+{
+	struct session_list *list = ctx;
+	SessionStatus *msg = &list->msgs[list->n];
+
+	if (list->n == MAX_SHOWN_SESSIONS || owner->is_flight ||
+	    !is_own_session(list->client, owner))
+		return;
+	fill_session(msg, managed_session(ms), list->source_names[list->n]);
+	list->ptrs[list->n] = msg;
+	msg->has_id = msg->has_uid = msg->has_pid = 1;
+	msg->id = managed_session_id(ms);
+	msg->uid = owner->uid;
+	msg->pid = (uint32_t)owner->pid;
 	list->n++;
 }
 
+/* ---- the flight recorder ---- */
+
+struct flight_message {
+	FlightStatus msg;
+	SessionStatus session;
+	char *source_names[MAX_COLLECTORS];
+};
+
+static FlightStatus *fill_flight(struct flight_message *m, const struct flight *flight)
+{
+	FlightStatus *msg = &m->msg;
+	struct flight_status status;
+
+	flight_status(flight, &status);
+	flight_status__init(msg);
+	msg->has_enabled = msg->has_recording = msg->has_size = msg->has_held = 1;
+	msg->has_span_ns = msg->has_segments = msg->has_given_up = 1;
+	msg->has_snapshots = msg->has_snapshot_bytes = 1;
+	msg->enabled = status.enabled;
+	msg->recording = status.recording;
+	msg->why = (char *)status.why;
+	msg->size = status.size_bytes;
+	msg->held = status.held_bytes;
+	msg->span_ns = status.begin_ns ? boot_ns() - status.begin_ns : 0;
+	msg->segments = status.n_segments;
+	msg->given_up = status.n_dropped;
+	msg->snapshots = status.n_snapshots;
+	msg->snapshot_bytes = status.snapshot_bytes;
+	if (status.session) {
+		fill_session(&m->session, status.session, m->source_names);
+		msg->session = &m->session;
+	}
+	return msg;
+}
+
 /* ---- all of it ---- */
+
+/* For users who may see their own processes alone. */
+static void fill_own_status(Status *msg, const struct control_status_env *env)
+{
+	msg->version = TRACER_VERSION;
+	msg->notes = "you may record your own processes; who is in the group sees all";
+	msg->has_pid = msg->has_uptime_ns = 1;
+	msg->pid = (uint32_t)getpid();
+	msg->uptime_ns = boot_ns() - env->start_ns;
+}
 
 static void fill_status(Status *msg, const struct control_status_env *env)
 {
@@ -152,7 +262,8 @@ static void fill_status(Status *msg, const struct control_status_env *env)
 			    symbolizer_second_worker_pid(env->symbolizer),
 			    unwinder_worker_pid(env->unwinder),
 			    symbolizer_jit_worker_pid(env->symbolizer),
-			    symbolizer_lines_worker_pid(env->symbolizer) };
+			    symbolizer_lines_worker_pid(env->symbolizer),
+			    symbolizer_probes_worker_pid(env->symbolizer) };
 	struct symbolizer_stats symbols;
 	struct unwinder_stats unwinder;
 	struct interpreter_stats interpreters;
@@ -213,14 +324,23 @@ int control_status_reply(const struct control_status_env *env, struct control_cl
 {
 	struct source_list *sources = calloc(1, sizeof(*sources));
 	struct session_list *sessions = calloc(1, sizeof(*sessions));
+	struct flight_message flight;
 	Reply reply = REPLY__INIT;
 	Status msg = STATUS__INIT;
 	int r = -ENOMEM;
 
 	if (sources && sessions) {
-		list_sources(session_manager_sources(env->sessions), sources);
+		sessions->client = client;
 		session_manager_each(env->sessions, list_session, sessions);
-		fill_status(&msg, env);
+		if (control_client_sees_all(client)) {
+			list_sources(session_manager_sources(env->sessions), sources);
+			fill_status(&msg, env);
+			msg.flight = fill_flight(&flight, env->flight);
+			trigger_status_fill(&msg, env->triggers, env->trigger_files);
+		} else {
+			list_own_sources(env->sessions, client, sources);
+			fill_own_status(&msg, env);
+		}
 		msg.n_sources = sources->n;
 		msg.sources = sources->ptrs;
 		msg.n_sessions = sessions->n;

@@ -7,10 +7,13 @@
 
 #include "control_server.h"
 
+struct flight;
 struct interpreter;
 struct process_table;
 struct session_manager;
 struct symbolizer;
+struct trigger_files;
+struct triggers;
 struct unwinder;
 
 struct control_status_env {
@@ -19,6 +22,9 @@ struct control_status_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	const struct triggers *triggers;
+	const struct trigger_files *trigger_files;
+	const struct flight *flight;
 	uint64_t start_ns;
 	const char *notes;
 	unsigned n_clients;

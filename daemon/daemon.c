@@ -16,12 +16,16 @@
 #include "control_server.h"
 #include "control_socket.h"
 #include "event_loop.h"
+#include "flight/flight.h"
 #include "interp/interpreter.h"
 #include "log.h"
 #include "notify.h"
+#include "probe/probes.h"
 #include "process/process_table.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
+#include "trigger/trigger_files.h"
+#include "trigger/trigger_psi.h"
 #include "unwind/unwinder.h"
 
 /* A stop must be over in 2 s: sessions get this long to end, clients that long to read. */
@@ -38,7 +42,11 @@ struct daemon {
 	struct process_table *processes;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	struct session_manager *sessions;
+	struct flight *flight;
+	struct triggers *triggers;
+	struct trigger_files *trigger_files;
 	struct control_requests *requests;
 	struct control_server *server;
 	struct control_socket *socket; /* NULL: private */
@@ -71,10 +79,18 @@ static void begin_stop(struct daemon *d)
 	d->stopping = true;
 	d->stop_ns = boot_ns();
 	notify("STOPPING=1");
+	flight_stop(d->flight);
 	session_manager_stop_all(d->sessions, "tracerd was stopped");
 	if (session_manager_count(d->sessions) == 0 ||
 	    event_loop_add_timer(d->loop, STOP_POLL_NS, on_stop_poll, d, &d->stop_poll) < 0)
 		event_loop_stop(d->loop);
+}
+
+/* For who waits for it. */
+static void on_sigusr2(struct daemon *d, uint32_t sender)
+{
+	if (triggers_sigusr2(d->triggers, sender, boot_ns()) == 0)
+		log_info("SIGUSR2 from process %u: no trigger waits for it", sender);
 }
 
 static int on_signal(void *ctx, uint32_t events)
@@ -85,7 +101,9 @@ static int on_signal(void *ctx, uint32_t events)
 	(void)events;
 	if (read(d->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
-	if (info.ssi_signo == SIGHUP)
+	if (info.ssi_signo == SIGUSR2)
+		on_sigusr2(d, info.ssi_pid);
+	else if (info.ssi_signo == SIGHUP)
 		log_info("SIGHUP: the configuration is read at start only");
 	else
 		begin_stop(d);
@@ -99,6 +117,7 @@ static int on_tick(void *ctx, uint32_t events)
 
 	(void)events;
 	control_server_tick(d->server, now_ns);
+	flight_tick(d->flight, now_ns);
 	if (session_manager_count(d->sessions) > 0) {
 		d->busy_ns = now_ns;
 		return 0; /* sessions do the rest too */
@@ -137,6 +156,7 @@ static int watch_signals(struct daemon *d)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return -errno;
 	d->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -152,6 +172,98 @@ static gid_t group_id(const char *name)
 	return group ? group->gr_gid : (gid_t)-1;
 }
 
+/* What is recorded is checked as a client's wish is. */
+static int flight_trace(const struct flight_config *flight, struct trace_config *ret)
+{
+	StartRequest req = START_REQUEST__INIT;
+	char names[sizeof(flight->sources)], *list[MAX_COLLECTORS], *save = NULL;
+	char why[WHY_LEN];
+	int r;
+
+	strcpy(names, flight->sources);
+	req.sources = list;
+	for (char *name = strtok_r(names, ", \t", &save); name && req.n_sources < MAX_COLLECTORS;
+	     name = strtok_r(NULL, ", \t", &save))
+		list[req.n_sources++] = name;
+	req.event = (char *)flight->event;
+	req.has_freq_hz = 1;
+	req.freq_hz = (uint32_t)flight->freq_hz;
+	r = control_requests_config(&req, ret, why, sizeof(why));
+	if (r < 0)
+		log_error("tracerd.conf: [flight]: %s", why);
+	ret->must_sample = false;
+	return r;
+}
+
+static int new_flight(struct daemon *d, const struct daemon_options *options)
+{
+	struct flight_env env = {
+		.loop = d->loop,
+		.sessions = d->sessions,
+		.symbolizer = d->symbolizer,
+		.config = options->config.flight,
+	};
+	int r = flight_trace(&env.config, &env.trace);
+
+	/* A private daemon records for its one client. */
+	if (d->private)
+		env.config.enabled = false;
+	return r < 0 ? r : flight_new(&env, &d->flight);
+}
+
+/* ---- triggers ---- */
+
+static void tap_flight(void *ctx, trace_tap_fn *fn, void *fn_ctx)
+{
+	struct daemon *d = ctx;
+
+	flight_tap(d->flight, fn, fn_ctx);
+}
+
+static int take_snapshot(void *ctx, const struct flight_request *request, char why[WHY_LEN],
+			 struct flight_snapshot **ret)
+{
+	struct flight_mark marks[TRIGGERS_MARKS];
+	struct flight_request marked = *request;
+	struct daemon *d = ctx;
+
+	marked.marks = marks;
+	marked.n_marks = triggers_marks(d->triggers, marks);
+	return flight_snapshot(d->flight, &marked, why, ret);
+}
+
+static void cancel_snapshot(void *ctx, struct flight_snapshot *snapshot)
+{
+	(void)ctx;
+	flight_snapshot_cancel(snapshot);
+}
+
+static int new_triggers(struct daemon *d, const struct daemon_options *options)
+{
+	const struct trigger_configs none = { 0 };
+	struct triggers_env triggers = {
+		.loop = d->loop,
+		.processes = d->processes,
+		.psi_dir = TRIGGER_PSI_DIR,
+		.tap = tap_flight,
+		.ctx = d,
+	};
+	struct trigger_files_env files = {
+		.loop = d->loop,
+		.dir = trigger_files_dir(),
+		.snapshot = take_snapshot,
+		.cancel = cancel_snapshot,
+		.ctx = d,
+	};
+	int r = triggers_new(&triggers, &d->triggers);
+
+	if (r < 0)
+		return r;
+	files.triggers = d->triggers;
+	return trigger_files_new(&files, d->private ? &none : &options->config.triggers,
+				 &d->trigger_files);
+}
+
 static int new_parts(struct daemon *d, const struct daemon_options *options)
 {
 	struct session_manager_env sessions = {
@@ -160,6 +272,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.marker_socket = d->marker_socket,
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
+		.user_sessions = (unsigned)options->config.user_sessions,
 	};
 	struct control_requests_env requests = {
 		.loop = d->loop,
@@ -174,6 +287,8 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.queue_bytes = options->config.client_queue_bytes,
 		.max_clients = (unsigned)options->config.max_clients,
 		.group = group_id(options->config.group),
+		.others = strcmp(options->config.users, "own") == 0,
+		.others_queue_bytes = options->config.user_queue_bytes,
 		.request = control_requests_handle,
 		.gone = control_requests_gone,
 	};
@@ -193,10 +308,23 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 	if (r < 0)
 		return r;
 	sessions.interpreter = requests.interpreter = d->interpreter;
+	r = probes_new(&d->probes);
+	if (r < 0)
+		return r;
+	sessions.probes = requests.probes = d->probes;
 	r = session_manager_new(&sessions, &d->sessions);
 	if (r < 0)
 		return r;
 	requests.sessions = d->sessions;
+	r = new_flight(d, options);
+	if (r < 0)
+		return r;
+	requests.flight = d->flight;
+	r = new_triggers(d, options);
+	if (r < 0)
+		return r;
+	requests.triggers = d->triggers;
+	requests.trigger_files = d->trigger_files;
 	r = control_requests_new(&requests, &d->requests);
 	if (r < 0)
 		return r;
@@ -222,7 +350,8 @@ static int open_control(struct daemon *d, const struct daemon_options *options)
 	if (options->config.group[0] && group_id(options->config.group) == (gid_t)-1)
 		log_warn("there is no group '%s': only root may use this daemon",
 			 options->config.group);
-	r = control_socket_open(options->socket_path, group_id(options->config.group), &d->socket);
+	r = control_socket_open(options->socket_path, group_id(options->config.group),
+				strcmp(options->config.users, "own") == 0, &d->socket);
 	if (r < 0)
 		return r;
 	fd = control_socket_take(d->socket);
@@ -281,8 +410,12 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	control_server_free(d->server); /* first: it lets go of the sessions */
-	session_manager_free(d->sessions);
 	control_requests_free(d->requests);
+	trigger_files_free(d->trigger_files);
+	triggers_free(d->triggers);
+	flight_free(d->flight);
+	session_manager_free(d->sessions);
+	probes_free(d->probes);
 	unwinder_free(d->unwinder);
 	process_table_free(d->processes);
 	symbolizer_free(d->symbolizer);

@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	struct daemon_options options;
 	struct symbolizer *sym;
 	struct daemon *d;
-	char err[512];
+	char err[1024];
 	int r;
 
 	parse_arguments(argc, argv, &args);
@@ -114,6 +114,8 @@ int main(int argc, char **argv)
 	/* libdw would ask a server for debug files, and block for minutes. */
 	unsetenv("DEBUGINFOD_URLS");
 	signal(SIGPIPE, SIG_IGN);
+	/* For the daemon alone: workers that get it with all of the service go on. */
+	signal(SIGUSR2, SIG_IGN);
 	bpf_load_init();
 
 	/* The worker is forked before anything is open that it should not have. */

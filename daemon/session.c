@@ -14,6 +14,7 @@
 #include "log.h"
 #include "session_filter.h"
 #include "session_impl.h"
+#include "session_own.h"
 #include "symbolize/symbolizer.h"
 #include "trace_meta.h"
 
@@ -45,9 +46,11 @@ void session_free(struct session *s)
 		ledger_free(src->ledger);
 	}
 	lines_query_free(s->lines);
-	hash_free(s->lines_told);
+	trace_lines_done(&s->told);
 	trace_writer_free(s->writer);
+	own_view_free(s->own);
 	free(s->config.command_line);
+	free(s->config.probes);
 	free(s);
 }
 
@@ -97,14 +100,27 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		src->on = r == 0;
 		n_wanted += !collectors[i]->always;
 		n_on += src->on && !collectors[i]->always;
-		if (r == 0)
+		if (r == 0) {
+			/* What is missing may be about processes of others. */
+			if (s->config.owner.only_own)
+				src->why[0] = '\0';
 			continue;
+		}
 		if (collectors[i]->always)
 			nameless = src->why;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
+		if (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0)
+			return r;
 		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
+}
+
+/* Of what was asked for by name nothing is left out in silence. */
+static bool is_must(const struct session *s, unsigned i)
+{
+	return s->config.must_sample ||
+	       (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0);
 }
 
 /* After this the sources give what this session alone asked for. */
@@ -119,10 +135,12 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		r = collectors[i]->session_open(sources_state(s->env.sources, i), &s->config,
 						s->env.slot, src->why);
 		src->opened = r == 0;
+		if (r == 0 && s->config.owner.only_own)
+			src->why[0] = '\0';
 		if (r == 0)
 			continue;
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
-		if (s->config.must_sample || r == -ENOMEM)
+		if (is_must(s, i) || r == -ENOMEM)
 			return r;
 		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
 		sources_release(s->env.sources, i);
@@ -166,6 +184,7 @@ static int new_encoders(struct session *s)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.config = &s->config,
 		.slot = s->env.slot,
 		.start_ns = s->start_ns,
@@ -209,6 +228,7 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	s->env = *env;
 	s->config = *config;
 	config->command_line = NULL;
+	config->probes = NULL;
 	s->filtered = session_filter_any(&s->config);
 	s->n_cpus = cpus_possible();
 	while (collectors[s->n_sources])
@@ -216,6 +236,12 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 
 	why[0] = '\0';
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
+	if (r == 0 && env->segments)
+		r = trace_writer_split(s->writer);
+	if (r == 0 && s->config.owner.only_own)
+		r = own_view_new(&s->config, s->env.processes, &s->own);
+	if (r == 0)
+		r = trace_writer_tap(s->writer, env->tap, env->sink_ctx);
 	if (r == 0)
 		r = acquire_sources(s, why);
 	if (r < 0)
@@ -298,6 +324,13 @@ void session_event(struct session *s, unsigned i, const struct event_hdr *ev, si
 		src->n_malformed++;
 		return;
 	}
+	if (s->own) {
+		ev = own_view_of(s->own, i, ev);
+		if (!ev) {
+			src->n_others++;
+			return;
+		}
+	}
 	/* A record may be overtaken by an older one when a program was interrupted. */
 	if (ev->time_ns < s->start_ns ||
 	    (s->filtered && !c->machine_wide && !(c->is_machine_wide && c->is_machine_wide(ev)) &&
@@ -373,8 +406,7 @@ static bool any_pending(const struct session *s)
 	return false;
 }
 
-/* All that was recorded, to the last event. */
-static int write_rest(struct session *s, uint64_t now_ns)
+int session_write_rest(struct session *s, uint64_t now_ns)
 {
 	int r;
 
@@ -423,7 +455,7 @@ int session_finish(struct session *s, uint64_t now_ns)
 		}
 		s->is_written = true;
 		if (r == 0)
-			r = write_rest(s, now_ns);
+			r = session_write_rest(s, now_ns);
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}
@@ -448,18 +480,22 @@ void session_ledger(const struct session *s, unsigned i, struct session_ledger *
 	if (!src->on)
 		return;
 	trace_writer_stats(s->writer, i, &stats);
-	ret->n_produced = ledger_produced(src->ledger);
+	ret->n_produced = ledger_produced(src->ledger) - src->n_others;
 	ret->n_lost = ledger_lost(src->ledger);
 	ret->n_malformed = src->n_malformed;
 	ret->n_filtered = src->n_filtered + stats.n_skipped;
 	ret->n_dropped = stats.n_dropped;
 	ret->n_written = stats.n_written;
+	if (s->since)
+		session_mark_ledger(s->since, i, ret);
 }
 
 const uint64_t *session_stack_ends(const struct session *s, unsigned i)
 {
 	const struct session_source *src = &s->sources[i];
 
+	if (s->since)
+		return session_mark_ends(s->since, i);
 	return src->on && collectors[i]->stack_ends ? collectors[i]->stack_ends(src->encoder)
 						    : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_impl.h - the insides of a session, shared by session.c (life, events,
- * account) and session_trace.c (head, tail, cost and loss in the trace).
+ * account), session_trace.c (head, tail, cost and loss in the trace) and session_snapshot.c.
  */
 #ifndef SESSION_IMPL_H
 #define SESSION_IMPL_H
@@ -10,6 +10,7 @@
 #include "cost.h"
 #include "ledger.h"
 #include "session.h"
+#include "trace_lines.h"
 
 struct session_source {
 	bool on;
@@ -19,6 +20,7 @@ struct session_source {
 
 	struct ledger *ledger; /* which events are this session's, and which of them came */
 	uint64_t n_malformed, n_filtered;
+	uint64_t n_others; /* of other users: as if they were not */
 	uint64_t n_dropped_shown;
 
 	struct buf unfinished; /* records of what was going on at the stop */
@@ -28,6 +30,7 @@ struct session {
 	struct session_env env;
 	struct trace_config config;
 	bool filtered;
+	struct own_view *own; /* NULL: the session's owner may see everything */
 	unsigned n_cpus, n_sources;
 	struct session_source sources[MAX_COLLECTORS];
 	struct trace_writer *writer;
@@ -42,9 +45,12 @@ struct session {
 	char sampling[512];
 
 	struct lines_query *lines; /* at the end; NULL: nothing is asked */
-	struct hash *lines_told;   /* by module and address */
+	struct trace_lines told;   /* what was answered so far */
 	uint64_t lines_until_ns;
-	uint64_t n_lines, n_lines_missed; /* locations */
+	uint64_t n_lines_missed; /* locations */
+
+	/* In a child that makes a snapshot: where that begins; else NULL (session_snapshot.c). */
+	struct session_mark *since;
 
 	struct cost cost_first, cost_last;
 	struct bpf_cost bpf_first;
@@ -53,10 +59,19 @@ struct session {
 
 /* session_trace.c */
 int session_write_head(struct session *s);
+int session_write_attributes(struct session *s);
 int session_write_clocks(struct session *s, uint64_t now_ns);
 int session_write_cost(struct session *s);
 int session_write_losses(struct session *s);
 int session_write_tail(struct session *s);
+
+/* session.c: all that was recorded, to the last event. */
+int session_write_rest(struct session *s, uint64_t now_ns);
+
+/* session_snapshot.c: of what came before the mark, or of the time since. */
+void session_mark_cost(const struct session_mark *m, struct session_cost *ret);
+void session_mark_ledger(const struct session_mark *m, unsigned source, struct session_ledger *l);
+const uint64_t *session_mark_ends(const struct session_mark *m, unsigned source);
 
 /* session_lines.c: after the last event; pending until answered, or too late. */
 int session_begin_lines(struct session *s, uint64_t now_ns);

@@ -26,6 +26,7 @@
 #define DRAIN_INTERVAL_NS (40 * NS_PER_MS)
 #define BUSY_INTERVAL_NS  NS_PER_MS
 #define DRAIN_SLICE_NS	  (10 * NS_PER_MS)
+#define CATCH_UP_NS	  (50 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
 #define TICK_INTERVAL_NS  NS_PER_SEC
 
@@ -34,6 +35,7 @@ struct managed_session {
 	struct managed_session *next;
 	struct session *session;
 	struct session_owner owner;
+	struct trace_owner starting; /* while there is no session yet */
 	unsigned slot;
 	uint32_t id;
 	uint64_t duration_ns; /* 0: until stopped */
@@ -47,9 +49,11 @@ struct session_manager {
 	struct managed_session *first;
 	size_t n_sessions;
 	uint32_t last_id;
+	uint8_t last_user; /* number given last */
 	struct event_source *timer; /* while there are sessions */
 	bool is_busy;		    /* the timer has the shorter interval */
 	uint64_t flushed_ns, ticked_ns;
+	pid_t child; /* 0: none */
 };
 
 /* The source_event_fn: one record, to every session that may want it. */
@@ -81,6 +85,7 @@ int session_manager_new(const struct session_manager_env *env, struct session_ma
 		.symbolizer = env->symbolizer,
 		.unwinder = env->unwinder,
 		.interpreter = env->interpreter,
+		.probes = env->probes,
 		.marker_socket = env->marker_socket,
 		.ring_bytes = env->ring_bytes,
 		.fn = on_event,
@@ -129,16 +134,123 @@ static void update_own(struct session_manager *m)
 			    symbolizer_second_worker_pid(m->env.symbolizer),
 			    unwinder_worker_pid(m->env.unwinder),
 			    symbolizer_jit_worker_pid(m->env.symbolizer),
-			    symbolizer_lines_worker_pid(m->env.symbolizer) };
+			    symbolizer_lines_worker_pid(m->env.symbolizer),
+			    symbolizer_probes_worker_pid(m->env.symbolizer) };
 	size_t n = 1;
 
 	for (size_t i = 0; i < sizeof(workers) / sizeof(workers[0]); i++)
 		if (workers[i] > 0)
 			own[n++] = (uint32_t)workers[i];
+	if (m->child > 0)
+		own[n++] = (uint32_t)m->child;
 	for (struct managed_session *ms = m->first; ms && n < EVENT_MAX_OWN; ms = ms->next)
 		if (ms->owner.pid > 0)
 			own[n++] = (uint32_t)ms->owner.pid;
 	sources_exclude(m->sources, own, n);
+}
+
+void session_manager_child(struct session_manager *m, pid_t pid)
+{
+	m->child = pid;
+	update_own(m);
+}
+
+uint64_t session_manager_catch_up(struct session_manager *m)
+{
+	uint64_t now_ns = boot_ns();
+
+	(void)sources_drain(m->sources, now_ns, CATCH_UP_NS);
+	return now_ns;
+}
+
+/* ---- users who have their own processes alone ---- */
+
+static bool is_same_user(const struct trace_owner *a, const struct trace_owner *b)
+{
+	return a->only_own && b->only_own && a->uid == b->uid && a->gid == b->gid;
+}
+
+static const struct trace_owner *trace_owner_of(const struct managed_session *ms)
+{
+	return ms->session ? &session_config(ms->session)->owner : &ms->starting;
+}
+
+static bool has_user(const struct event_users *users, uint8_t number)
+{
+	for (uint32_t i = 0; i < users->n; i++)
+		if (users->users[i].number == number)
+			return true;
+	return false;
+}
+
+static void list_users(const struct session_manager *m, struct event_users *ret)
+{
+	*ret = (struct event_users){ 0 };
+	for (const struct managed_session *ms = m->first; ms; ms = ms->next) {
+		const struct trace_owner *owner = trace_owner_of(ms);
+
+		if (!owner->only_own)
+			continue;
+		ret->slots[ms->slot] = owner->number;
+		if (!has_user(ret, owner->number) && ret->n < EVENT_MAX_USERS)
+			ret->users[ret->n++] = (struct event_user){ owner->uid, owner->gid,
+								    owner->number };
+	}
+}
+
+static void update_users(struct session_manager *m)
+{
+	struct event_users users;
+
+	list_users(m, &users);
+	sources_set_users(m->sources, &users);
+}
+
+/*
+ * Numbers go round: a record that waits for its switch carries the one of the user it was
+ * of then, and must not be taken for another one's.
+ */
+static uint8_t new_number(struct session_manager *m, const struct event_users *users)
+{
+	do
+		m->last_user = m->last_user < UINT8_MAX ? m->last_user + 1 : 1;
+	while (has_user(users, m->last_user));
+	return m->last_user;
+}
+
+/* They share half of the places among them: the other one is there for those who see all. */
+static int number_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
+{
+	unsigned n_all = 0, n_own = 0;
+	struct event_users users;
+
+	list_users(m, &users);
+	for (const struct managed_session *ms = m->first; ms; ms = ms->next) {
+		const struct trace_owner *other = trace_owner_of(ms);
+
+		n_all += other->only_own;
+		n_own += other->only_own && other->uid == owner->uid;
+		if (is_same_user(other, owner))
+			owner->number = other->number;
+	}
+	if (n_own >= m->env.user_sessions) {
+		snprintf(why, WHY_LEN,
+			 "a user has at most %u recordings at a time: stop one, or ask for more "
+			 "user_sessions in tracerd.conf",
+			 m->env.user_sessions);
+		return -EBUSY;
+	}
+	if (n_all >= (m->env.max_sessions + 1) / 2 ||
+	    (!owner->number && users.n >= EVENT_MAX_USERS)) {
+		snprintf(why, WHY_LEN,
+			 "other users record already, and half of the %u sessions is for those who "
+			 "see all: try again later, or ask for more max_sessions in tracerd.conf",
+			 m->env.max_sessions);
+		return -EBUSY;
+	}
+	if (!owner->number)
+		owner->number = new_number(m, &users);
+	return 0;
 }
 
 /* ---- the end of a session ---- */
@@ -155,6 +267,7 @@ static void remove_session(struct managed_session *ms)
 	session_free(ms->session);
 	free(ms);
 	update_own(m);
+	update_users(m);
 	if (!m->first) {
 		event_source_free(m->timer);
 		m->timer = NULL;
@@ -256,6 +369,7 @@ static int on_timer(void *ctx, uint32_t events)
 		unwinder_collect(m->env.unwinder, now_ns);
 		interpreter_collect(m->env.interpreter);
 		update_own(m); /* a worker that has died has a successor */
+		update_users(m); /* programs that have come since */
 	}
 
 	if (flush || any_stopping(m))
@@ -267,8 +381,11 @@ static int on_timer(void *ctx, uint32_t events)
 		/* A session's error is remembered; advance() ends it. */
 		if (tick && !ms->stopping)
 			(void)session_tick(ms->session, now_ns);
-		if (flush && !ms->drained)
-			(void)session_flush(ms->session, now_ns);
+		if (flush && !ms->drained && session_flush(ms->session, now_ns) == 0 &&
+		    ms->owner.flushed)
+			ms->owner.flushed(ms->owner.ctx, horizon_ns, !more);
+		if (ms->owner.told)
+			ms->owner.told(ms->owner.ctx, now_ns);
 		if (advance(ms, now_ns)) {
 			end_session(ms);
 			continue;
@@ -285,13 +402,14 @@ static int on_timer(void *ctx, uint32_t events)
 
 /* ---- the start of a session ---- */
 
+/* The flight recorder has the last one. */
 static int free_slot(const struct session_manager *m)
 {
 	bool taken[EVENT_MAX_STREAMS] = { 0 };
 
 	for (struct managed_session *ms = m->first; ms; ms = ms->next)
 		taken[ms->slot] = true;
-	for (unsigned i = 0; i < m->env.max_sessions && i < EVENT_MAX_STREAMS; i++)
+	for (unsigned i = 0; i < m->env.max_sessions && i < EVENT_MAX_STREAMS - 1; i++)
 		if (!taken[i])
 			return (int)i;
 	return -EBUSY;
@@ -320,11 +438,14 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		.symbolizer = m->env.symbolizer,
 		.unwinder = m->env.unwinder,
 		.interpreter = m->env.interpreter,
+		.probes = m->env.probes,
 		.sink = owner->sink,
 		.sink_ctx = owner->ctx,
+		.tap = owner->tap,
+		.segments = owner->is_flight,
 	};
 	struct managed_session *ms;
-	int slot = free_slot(m), r;
+	int slot = owner->is_flight ? EVENT_MAX_STREAMS - 1 : free_slot(m), r;
 
 	if (slot < 0) {
 		snprintf(why, WHY_LEN,
@@ -340,11 +461,17 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 			 "pids (--pid=host)");
 		return -ENOTSUP;
 	}
+	if (config->owner.only_own) {
+		r = number_user(m, &config->owner, why);
+		if (r < 0)
+			return r;
+	}
 	ms = calloc(1, sizeof(*ms));
 	if (!ms)
 		return -ENOMEM;
 	*ms = (struct managed_session){ .manager = m,
 					.owner = *owner,
+					.starting = config->owner,
 					.slot = (unsigned)slot,
 					.id = m->last_id + 1,
 					.duration_ns = duration_ns };
@@ -358,6 +485,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 	ms->next = m->first;
 	m->first = ms;
 	update_own(m);
+	update_users(m);
 	m->first = ms->next;
 
 	r = session_start(&env, config, why, &ms->session);
@@ -374,6 +502,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 fail:
 	free(ms);
 	update_own(m);
+	update_users(m);
 	if (!m->first) {
 		event_source_free(m->timer);
 		m->timer = NULL;
@@ -389,6 +518,11 @@ struct session *managed_session(const struct managed_session *ms)
 uint32_t managed_session_id(const struct managed_session *ms)
 {
 	return ms->id;
+}
+
+unsigned managed_session_slot(const struct managed_session *ms)
+{
+	return ms->slot;
 }
 
 void session_manager_each(const struct session_manager *m, managed_session_fn *fn, void *ctx)

@@ -6,6 +6,7 @@
 #ifndef SESSION_MANAGER_H
 #define SESSION_MANAGER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -16,6 +17,7 @@ struct event_loop;
 struct session_manager;
 struct managed_session;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 struct session_manager_env {
@@ -24,9 +26,11 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes; /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
+	unsigned user_sessions; /* of one user who may see their own processes alone */
 };
 
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret);
@@ -36,19 +40,29 @@ struct sources *session_manager_sources(struct session_manager *m);
 /* Whose session it is, and where its trace goes. */
 struct session_owner {
 	uid_t uid;
-	pid_t pid; /* left out of samples and system calls; 0: not known */
-	trace_sink_fn *sink;
+	pid_t pid;	     /* left out of samples and system calls; 0: not known */
+	trace_sink_fn *sink; /* NULL: there is no trace, `tap` is told of what happens */
+	trace_tap_fn *tap;   /* or NULL */
+	/* All that has come so far was told: now and then, some ms apart. Optional. */
+	void (*told)(void *ctx, uint64_t now_ns);
 	/*
 	 * The session has ended, by itself or as asked: everything is in the
 	 * sink. `reason`: "" as asked, else why. The session is freed when this
 	 * returns. Not called after session_manager_abandon().
 	 */
 	void (*ended)(void *ctx, struct session *session, const char *reason);
+	/*
+	 * The session has been flushed. `all`: every event that is not younger than
+	 * `time_ns` has been handed to it. Optional.
+	 */
+	void (*flushed)(void *ctx, uint64_t time_ns, bool all);
 	void *ctx;
+	bool is_flight; /* the daemon's own: in a slot beside those of clients */
 };
 
 /*
- * -EBUSY: all slots are taken. -ENODEV: nothing of what was asked for can run
+ * If `config->owner.only_own`, of the processes of that user alone; the number is given here.
+ * -EBUSY: all slots are taken, or all that such users may have. -ENODEV: nothing of what was asked for can run
  * here. `why` explains. `duration_ns` 0: until stopped.
  */
 int session_manager_start(struct session_manager *m, struct trace_config *config,
@@ -60,10 +74,15 @@ void session_manager_stop(struct managed_session *ms, const char *reason);
 void session_manager_abandon(struct managed_session *ms);
 /* Ends all, as for a shutdown. */
 void session_manager_stop_all(struct session_manager *m, const char *reason);
+/* Hands over what is in the rings by now, for 50 ms at most. Returns up to which time. */
+uint64_t session_manager_catch_up(struct session_manager *m);
+/* A child of ours is none of what is observed; 0: it has ended. There is one at a time. */
+void session_manager_child(struct session_manager *m, pid_t pid);
 size_t session_manager_count(const struct session_manager *m);
 
 struct session *managed_session(const struct managed_session *ms);
 uint32_t managed_session_id(const struct managed_session *ms);
+unsigned managed_session_slot(const struct managed_session *ms);
 
 typedef void managed_session_fn(void *ctx, const struct managed_session *ms,
 				const struct session_owner *owner);

@@ -62,7 +62,7 @@ static void add_net(struct attributes *a, const struct trace_config *config)
 	}
 }
 
-static int write_attributes(struct session *s)
+int session_write_attributes(struct session *s)
 {
 	struct attributes *a = calloc(1, sizeof(*a));
 	int r;
@@ -106,7 +106,8 @@ static void read_cost(const struct session *s, struct cost *ret)
 			    symbolizer_second_worker_pid(s->env.symbolizer),
 			    unwinder_worker_pid(s->env.unwinder),
 			    symbolizer_jit_worker_pid(s->env.symbolizer),
-			    symbolizer_lines_worker_pid(s->env.symbolizer) };
+			    symbolizer_lines_worker_pid(s->env.symbolizer),
+			    symbolizer_probes_worker_pid(s->env.symbolizer) };
 
 	cost_read(ret, workers, sizeof(workers) / sizeof(workers[0]));
 }
@@ -124,11 +125,11 @@ int session_write_head(struct session *s)
 
 	r = trace_meta_machine(s->writer);
 	if (r == 0)
-		r = write_attributes(s);
+		r = session_write_attributes(s);
 	if (r == 0)
 		r = trace_meta_milestone(s->writer, TRACE_STARTED, s->start_ns);
 	if (r == 0)
-		r = trace_meta_ftrace_stats(s->writer, none, s->n_cpus, false);
+		r = trace_meta_ftrace_stats(s->writer, none, s->n_cpus, false, boot_ns());
 	return r;
 }
 
@@ -214,6 +215,13 @@ int session_write_cost(struct session *s)
 	if (seconds <= 0)
 		return 0;
 	trace_writer_source(s->writer, MAX_COLLECTORS - 1, cost.time_ns);
+	if (s->own) { /* the rest is of all sessions, and what goes on in the machine */
+		r = count_cost(s, "trace", "bytes/s", "growth of this trace", cost.time_ns,
+			       (double)(bytes - s->bytes_last) / seconds);
+		s->cost_last = cost;
+		s->bytes_last = bytes;
+		return r;
+	}
 	/* A restarted worker begins at 0 again: no negative cost for that. */
 	r = count_cost(s, "daemon CPU", "%", "CPU time of tracerd and its worker; 100 % is one CPU",
 		       cost.time_ns,
@@ -239,12 +247,43 @@ int session_write_cost(struct session *s)
 	return r;
 }
 
+struct own_count {
+	const struct trace_owner *owner;
+	uint64_t n;
+};
+
+/* The process_fn. */
+static int count_if_own(void *ctx, const struct process *p)
+{
+	struct own_count *count = ctx;
+
+	count->n += process_is_users(p, count->owner->uid, count->owner->gid);
+	return 0;
+}
+
+/* Of the machine as a whole nothing is said. */
+static void own_cost(const struct session *s, struct session_cost *ret)
+{
+	struct own_count count = { .owner = &s->config.owner };
+
+	(void)process_table_each(s->env.processes, count_if_own, &count);
+	*ret = (struct session_cost){ .n_processes = count.n };
+}
+
 void session_cost(const struct session *s, struct session_cost *ret)
 {
 	struct process_table_stats processes;
 	struct bpf_cost bpf;
 	struct cost cost;
 
+	if (s->since) { /* another process reads it */
+		session_mark_cost(s->since, ret);
+		return;
+	}
+	if (s->own) {
+		own_cost(s, ret);
+		return;
+	}
 	read_cost(s, &cost);
 	sources_bpf_cost(s->env.sources, &bpf);
 	process_table_stats(s->env.processes, &processes);
@@ -292,12 +331,16 @@ static int write_ledger(struct session *s)
 		add_number(a, "ledger", name, "written", l.n_written);
 		add_stack_ends(a, s, i);
 	}
-	add_number(a, "lines", "", "found", s->n_lines);
-	add_number(a, "lines", "", "missed", s->n_lines_missed);
+	if (!s->since) { /* else they are not asked for yet */
+		add_number(a, "lines", "", "found", s->told.n);
+		add_number(a, "lines", "", "missed", s->n_lines_missed);
+	}
 	session_cost(s, &cost);
-	add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
-	add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
-	add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
+	if (!s->own) {
+		add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
+		add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
+		add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
+	}
 	r = trace_meta_attributes(s->writer, a->list, a->n);
 	free(a);
 	return r;
@@ -321,7 +364,7 @@ static int write_loss_totals(struct session *s)
 		for (unsigned cpu = 0; s->sources[i].on && cpu < s->n_cpus; cpu++)
 			per_cpu[cpu] += ledger_lost_on(s->sources[i].ledger, cpu);
 	}
-	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true);
+	r = trace_meta_ftrace_stats(s->writer, per_cpu, s->n_cpus, true, boot_ns());
 	return r < 0 ? r : trace_meta_stats(s->writer, per_source, s->n_sources);
 }
 

@@ -11,6 +11,7 @@
 #include "collector.h"
 #include "session_filter.h"
 #include "session_impl.h"
+#include "session_own.h"
 #include "trace_writer.h"
 
 struct existing {
@@ -26,7 +27,9 @@ static void write_one(void *ctx, const struct event_hdr *ev, size_t len)
 	struct session *s = e->session;
 
 	(void)len;
-	if (e->r < 0 || (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
+	if (s->own)
+		ev = own_view_of(s->own, e->source, ev);
+	if (!ev || e->r < 0 || (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
 		return;
 	trace_writer_source(s->writer, e->source, ev->time_ns);
 	e->r = collectors[e->source]->encode(s->sources[e->source].encoder, ev);
@@ -79,11 +82,15 @@ static int write_of_source(struct session *s, unsigned i)
 {
 	struct session_source *src = &s->sources[i];
 	const struct event_hdr *ev;
+	size_t size;
 	int r = 0;
 
-	for (size_t at = 0; r == 0 && at < src->unfinished.len; at += ev->size) {
+	for (size_t at = 0; r == 0 && at < src->unfinished.len; at += size) {
 		ev = (const void *)(src->unfinished.data + at);
-		if (!is_wanted(s, i, ev))
+		size = ev->size;
+		if (s->own)
+			ev = own_view_of(s->own, i, ev);
+		if (!ev || !is_wanted(s, i, ev))
 			continue;
 		trace_writer_source(s->writer, i, ev->time_ns);
 		r = collectors[i]->encode(src->encoder, ev);

@@ -42,6 +42,7 @@ struct sources {
 	int bpf_stats_fd;	  /* the kernel measures programs while this is open */
 	struct bpf_cost bpf_gone; /* of programs that are no longer loaded */
 	struct event_own own;
+	struct event_users users;
 	unsigned n;
 	struct source sources[MAX_COLLECTORS];
 };
@@ -193,6 +194,27 @@ static void exclude_own(struct source *src)
 	}
 }
 
+/* A record that does not say whose it is goes to nobody who must not see all. */
+static void tell_users(struct source *src)
+{
+	struct bpf_object *obj;
+	uint32_t zero = 0;
+
+	for (unsigned i = 0; (obj = object_of(src, i)); i++) {
+		int fd = bpf_object__find_map_fd_by_name(obj, "users");
+
+		if (fd >= 0 && bpf_map_update_elem(fd, &zero, &src->all->users, BPF_ANY) < 0)
+			log_warn("%s: users do not get their own events: %s", src->collector->name,
+				 strerror(errno));
+	}
+}
+
+static void on_loaded(void *ctx)
+{
+	exclude_own(ctx);
+	tell_users(ctx);
+}
+
 static int source_start(struct source *src)
 {
 	struct sources *s = src->all;
@@ -202,10 +224,12 @@ static int source_start(struct source *src)
 		.symbolizer = s->env.symbolizer,
 		.unwinder = s->env.unwinder,
 		.interpreter = s->env.interpreter,
+		.probes = s->env.probes,
 		.marker_socket = s->env.marker_socket,
 		.ring_bytes = s->env.ring_bytes,
 		.sink = on_record,
 		.sink_ctx = src,
+		.loaded = on_loaded,
 		.keep_up = s->env.keep_up,
 		.keep_up_ctx = s->env.ctx,
 	};
@@ -222,6 +246,7 @@ static int source_start(struct source *src)
 		return src->err;
 	}
 	exclude_own(src);
+	tell_users(src);
 	return 0;
 }
 
@@ -313,6 +338,13 @@ void sources_exclude(struct sources *s, const uint32_t *tgids, size_t n)
 	memcpy(s->own.tgids, tgids, (n < EVENT_MAX_OWN ? n : EVENT_MAX_OWN) * sizeof(*tgids));
 	for (unsigned i = 0; i < s->n; i++)
 		exclude_own(&s->sources[i]);
+}
+
+void sources_set_users(struct sources *s, const struct event_users *users)
+{
+	s->users = *users;
+	for (unsigned i = 0; i < s->n; i++)
+		tell_users(&s->sources[i]);
 }
 
 /* ---- counters ---- */

@@ -17,6 +17,7 @@
 struct bpf_object;
 struct sources;
 struct interpreter;
+struct probes;
 struct unwinder;
 
 /* `valid`: the collector takes the record for one of its own. */
@@ -29,6 +30,7 @@ struct sources_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
+	struct probes *probes;
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	source_event_fn *fn;
@@ -62,6 +64,8 @@ void sources_settle(void);
 
 void sources_tick(struct sources *s, uint64_t now_ns);
 void sources_exclude(struct sources *s, const uint32_t *tgids, size_t n);
+/* From now on records say which of these users they are of. */
+void sources_set_users(struct sources *s, const struct event_users *users);
 
 /* The kernel's counters, and the first sequence number not handed over yet. */
 int sources_count(struct sources *s, unsigned i, unsigned stream, unsigned cpu,

@@ -13,6 +13,8 @@
 
 #include "net/net_privacy.h"
 
+struct probe_def;
+
 #define TRACE_COMM_GLOB_LEN 64
 #define TRACE_EVENT_LEN	    64
 #define TRACE_MAX_EVENTS    8
@@ -28,7 +30,17 @@ enum net_level {
 #define TRACE_MAX_PLAINTEXT 8
 #define TRACE_PLAINTEXT_LEN 128
 
+/* Whose session it is, where that says what may be in it. */
+struct trace_owner {
+	bool only_own; /* processes of this user, and nothing else: session_own.h */
+	uid_t uid;
+	gid_t gid;
+	uint8_t number;	    /* in struct event_users */
+	bool kernel_hidden; /* and nothing of where in the kernel they were */
+};
+
 struct trace_config {
+	struct trace_owner owner;
 	uint32_t sources; /* bit i: collectors[i] is wanted */
 
 	/* CPU samples */
@@ -60,6 +72,10 @@ struct trace_config {
 	unsigned n_plaintext; /* whose TLS is read in clear text: "pid:1234", "comm:GLOB",
 				 "lib:PATH" */
 	char plaintext[TRACE_MAX_PLAINTEXT][TRACE_PLAINTEXT_LEN];
+
+	/* Probes of this recording alone (probe/probe_def.h), beside those of all. */
+	unsigned n_probes;
+	struct probe_def *probes;
 
 	char *command_line; /* of the client, for the trace's attributes */
 };

@@ -17,6 +17,17 @@ struct track_entry {
 	uint64_t uuid;	   /* 0: not described yet */
 	uint64_t start_ns; /* of a thread or process; 0: not known */
 	uint64_t used_ns;  /* the first event on its track */
+	uint32_t tgid;	   /* of a thread */
+};
+
+/* What tells tracks apart; lengths differ as well. */
+struct life_key {
+	char kind[4]; /* "tid", "pid" */
+	uint32_t id;
+};
+struct track_key {
+	uint64_t parent, key, is_counter, rest; /* what a long name has beyond `name` */
+	char name[104];
 };
 
 void trace_tracks_done(struct trace_writer *w)
@@ -31,6 +42,25 @@ void trace_tracks_done(struct trace_writer *w)
 	hash_free(w->tracks);
 }
 
+void trace_tracks_forget(struct trace_writer *w, unsigned keep)
+{
+	size_t pos = 0, len;
+	const void *key;
+	void *entry;
+
+	memset(w->recent_threads, 0, sizeof(w->recent_threads));
+	while (hash_next(w->tracks, &pos, &key, &len, &entry)) {
+		struct track_entry *e = entry;
+
+		if (e->uuid && !trace_told_is_old(w, e->uuid, keep))
+			continue;
+		if (e->uuid)
+			trace_told_forget(w, e->uuid);
+		hash_remove(w->tracks, key, len);
+		free(e);
+	}
+}
+
 /* Any fixed seed will do: one trace must not use a uuid twice, that is all. */
 static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
 {
@@ -42,11 +72,17 @@ static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
 static int put_descriptor(struct trace_writer *w, TrackDescriptor *desc)
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
+	int r = desc->has_parent_uuid ? trace_track_use(w, desc->parent_uuid) : 0;
 
 	pkt.has_timestamp = 1;
 	pkt.timestamp = w->time_ns;
 	pkt.track_descriptor = desc;
-	return trace_writer_put(w, SEQ_TRACKS, &pkt, 0);
+	/* Nobody has used the parent for long: better at the top than under nobody. */
+	if (r == -ESTALE)
+		desc->has_parent_uuid = r = 0;
+	if (r == 0)
+		r = trace_told_add(w, desc);
+	return r < 0 ? r : trace_writer_put(w, SEQ_TRACKS, &pkt, 0);
 }
 
 /* The entry of `key`, new (uuid 0) or old; NULL: out of memory. */
@@ -76,25 +112,64 @@ static bool same_life(struct track_entry *e, uint64_t start_ns)
 	return true;
 }
 
-/* Takes the entry for a new life; whatever comes of describing it, it is known or is not. */
-static uint64_t describe_life(struct trace_writer *w, struct track_entry *e, const void *key,
-			      size_t len, uint64_t start_ns, TrackDescriptor *desc)
+/* ---- who listens ---- */
+
+static int tap_life(struct trace_writer *w, const struct life_key *key, const struct track_entry *e,
+		    uint64_t uuid)
 {
-	*e = (struct track_entry){ .start_ns = start_ns, .used_ns = w->time_ns };
+	struct tapped_track track = { .tgid = key->id };
+
+	if (strcmp(key->kind, "tid") == 0)
+		track = (struct tapped_track){ .tgid = e->tgid, .tid = key->id };
+	return w->tapped ? trace_tap_track(w, uuid, &track, "") : 0;
+}
+
+static int tap_track(struct trace_writer *w, const struct track_key *key, uint64_t uuid)
+{
+	const struct tapped_track track = { .parent = key->parent };
+	char name[sizeof(key->name) + 1] = "";
+
+	memcpy(name, key->name, sizeof(key->name));
+	return w->tapped ? trace_tap_track(w, uuid, &track, name) : 0;
+}
+
+int trace_tracks_tap(struct trace_writer *w)
+{
+	size_t pos = 0, len;
+	const void *key;
+	void *entry;
+	int r = 0;
+
+	while (r == 0 && hash_next(w->tracks, &pos, &key, &len, &entry)) {
+		const struct track_entry *e = entry;
+
+		if (!e->uuid)
+			continue;
+		r = len == sizeof(struct life_key) ? tap_life(w, key, e, e->uuid)
+						   : tap_track(w, key, e->uuid);
+	}
+	return r;
+}
+
+/* ---- tracks ---- */
+
+/* Takes the entry for a new life; whatever comes of describing it, it is known or is not. */
+static uint64_t describe_life(struct trace_writer *w, struct track_entry *e,
+			      const struct life_key *key, uint32_t tgid, uint64_t start_ns,
+			      TrackDescriptor *desc)
+{
+	*e = (struct track_entry){ .start_ns = start_ns, .used_ns = w->time_ns, .tgid = tgid };
 	desc->has_uuid = 1;
 	/* Without a start two lives are told apart by when they were met. */
-	desc->uuid = uuid_of(key, len, start_ns ? start_ns : w->time_ns);
-	if (put_descriptor(w, desc) == 0)
+	desc->uuid = uuid_of(key, sizeof(*key), start_ns ? start_ns : w->time_ns);
+	if (put_descriptor(w, desc) == 0 && tap_life(w, key, e, desc->uuid) == 0)
 		e->uuid = desc->uuid;
 	return e->uuid;
 }
 
 static uint64_t thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
 {
-	struct {
-		char kind[4];
-		uint32_t tid;
-	} key = { "tid", tid };
+	struct life_key key = { "tid", tid };
 	TrackDescriptor desc = TRACK_DESCRIPTOR__INIT;
 	ThreadDescriptor thread = THREAD_DESCRIPTOR__INIT;
 	struct track_entry *e = entry_of(w, &key, sizeof(key));
@@ -108,7 +183,7 @@ static uint64_t thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid
 	thread.pid = (int32_t)tgid;
 	thread.tid = tid;
 	desc.thread = &thread;
-	return describe_life(w, e, &key, sizeof(key), start_ns, &desc);
+	return describe_life(w, e, &key, tgid, start_ns, &desc);
 }
 
 uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns)
@@ -124,10 +199,7 @@ uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 
 uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns)
 {
-	struct {
-		char kind[4];
-		uint32_t tgid;
-	} key = { "pid", tgid };
+	struct life_key key = { "pid", tgid };
 	TrackDescriptor desc = TRACK_DESCRIPTOR__INIT;
 	ProcessDescriptor process = PROCESS_DESCRIPTOR__INIT;
 	struct track_entry *e = entry_of(w, &key, sizeof(key));
@@ -139,7 +211,7 @@ uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t sta
 	process.has_pid = 1;
 	process.pid = (int32_t)tgid;
 	desc.process = &process;
-	return describe_life(w, e, &key, sizeof(key), start_ns, &desc);
+	return describe_life(w, e, &key, tgid, start_ns, &desc);
 }
 
 static void describe_unit(CounterDescriptor *counter, const char *unit)
@@ -190,10 +262,9 @@ static int describe_track(struct trace_writer *w, const struct trace_track *trac
 
 uint64_t trace_track(struct trace_writer *w, const struct trace_track *track)
 {
-	struct {
-		uint64_t parent, key, is_counter, rest; /* what a long name has beyond `name` */
-		char name[104];
-	} key = { .parent = track->parent, .key = track->key, .is_counter = track->is_counter };
+	struct track_key key = { .parent = track->parent,
+				 .key = track->key,
+				 .is_counter = track->is_counter };
 	size_t len = strlen(track->name);
 	struct track_entry *e;
 	uint64_t uuid;
@@ -207,7 +278,7 @@ uint64_t trace_track(struct trace_writer *w, const struct trace_track *track)
 	if (e->uuid)
 		return e->uuid;
 	uuid = uuid_of(&key, sizeof(key), 0);
-	if (describe_track(w, track, uuid) == 0)
+	if (describe_track(w, track, uuid) == 0 && tap_track(w, &key, uuid) == 0)
 		e->uuid = uuid;
 	return e->uuid;
 }

@@ -32,6 +32,27 @@ int trace_gpu_list(struct trace_writer *w, const struct trace_gpu *gpus, size_t 
 	return trace_writer_put(w, SEQ_META, &pkt, 0);
 }
 
+static void tap_stage(struct trace_writer *w, const struct trace_stage *stage)
+{
+	struct trace_arg args[MAX_STAGE_ARGS];
+	struct trace_tap_event ev = {
+		.kind = TAP_SLICE,
+		.time_ns = stage->time_ns,
+		.end_ns = stage->time_ns + stage->duration_ns,
+		.name = stage->name,
+		.category = "gpu",
+		.tgid = stage->pid,
+		.track = stage->queue,
+		.args = args,
+	};
+
+	for (; ev.n_args < stage->n_args && ev.n_args < MAX_STAGE_ARGS; ev.n_args++)
+		args[ev.n_args] = (struct trace_arg){ .name = stage->args[ev.n_args].name,
+						      .type = ARG_STRING,
+						      .s = stage->args[ev.n_args].value };
+	trace_tap_tell(w, &ev);
+}
+
 int trace_stage(struct trace_writer *w, const struct trace_stage *stage, unsigned n_events)
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
@@ -66,6 +87,8 @@ int trace_stage(struct trace_writer *w, const struct trace_stage *stage, unsigne
 	pkt.has_timestamp = 1;
 	pkt.timestamp = stage->time_ns;
 	pkt.gpu_render_stage_event = &msg;
+	if (w->tap)
+		tap_stage(w, stage);
 	return trace_writer_put(w, SEQ_GPU, &pkt, n_events);
 }
 

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "cpus.h"
+#include "trace_tap.h"
 
 /* Ids of the format (builtin_clock.proto). */
 enum {
@@ -37,18 +38,18 @@ static const struct {
 	{ CLOCK_ID_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE },
 };
 
-#define N_CLOCKS (sizeof(clocks) / sizeof(clocks[0]))
+_Static_assert(sizeof(clocks) / sizeof(clocks[0]) == TRACE_N_CLOCKS, "all of them");
 
 /* Readings are taken again while somebody comes between them, so often. */
 #define CLOCK_TRIES	5
 #define CLOCK_WINDOW_NS 5000
 
-static void read_clocks(uint64_t *ns)
+void trace_meta_read_clocks(uint64_t ns[TRACE_N_CLOCKS])
 {
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		uint64_t after;
 
-		for (size_t k = 0; k < N_CLOCKS; k++)
+		for (size_t k = 0; k < TRACE_N_CLOCKS; k++)
 			ns[k] = clock_ns(clocks[k].clock);
 		after = clock_ns(clocks[0].clock);
 		if (after - ns[0] < CLOCK_WINDOW_NS)
@@ -56,23 +57,21 @@ static void read_clocks(uint64_t *ns)
 	}
 }
 
-int trace_meta_clocks(struct trace_writer *w)
+int trace_meta_put_clocks(struct trace_writer *w, const uint64_t ns[TRACE_N_CLOCKS])
 {
 	TracePacket pkt = TRACE_PACKET__INIT;
 	ClockSnapshot msg = CLOCK_SNAPSHOT__INIT;
-	ClockSnapshot__Clock items[N_CLOCKS];
-	ClockSnapshot__Clock *ptrs[N_CLOCKS];
-	uint64_t ns[N_CLOCKS];
+	ClockSnapshot__Clock items[TRACE_N_CLOCKS];
+	ClockSnapshot__Clock *ptrs[TRACE_N_CLOCKS];
 
-	read_clocks(ns);
-	for (size_t i = 0; i < N_CLOCKS; i++) {
+	for (size_t i = 0; i < TRACE_N_CLOCKS; i++) {
 		clock_snapshot__clock__init(&items[i]);
 		items[i].has_clock_id = items[i].has_timestamp = 1;
 		items[i].clock_id = clocks[i].id;
 		items[i].timestamp = ns[i];
 		ptrs[i] = &items[i];
 	}
-	msg.n_clocks = N_CLOCKS;
+	msg.n_clocks = TRACE_N_CLOCKS;
 	msg.clocks = ptrs;
 	msg.has_primary_trace_clock = 1;
 	msg.primary_trace_clock = CLOCK_ID_BOOTTIME;
@@ -80,6 +79,14 @@ int trace_meta_clocks(struct trace_writer *w)
 	pkt.timestamp = ns[0];
 	pkt.clock_snapshot = &msg;
 	return trace_writer_put(w, SEQ_META, &pkt, 0);
+}
+
+int trace_meta_clocks(struct trace_writer *w)
+{
+	uint64_t ns[TRACE_N_CLOCKS];
+
+	trace_meta_read_clocks(ns);
+	return trace_meta_put_clocks(w, ns);
 }
 
 static int put_uuid(struct trace_writer *w)
@@ -178,7 +185,7 @@ int trace_meta_attributes(struct trace_writer *w, const struct trace_attribute *
 }
 
 int trace_meta_ftrace_stats(struct trace_writer *w, const uint64_t *dropped, unsigned n_cpus,
-			    bool end)
+			    bool end, uint64_t time_ns)
 {
 	enum { PHASE_START = 1, PHASE_END = 2 };
 	static FtraceCpuStats items[MAX_CPUS];
@@ -198,7 +205,7 @@ int trace_meta_ftrace_stats(struct trace_writer *w, const uint64_t *dropped, uns
 	msg.phase = end ? PHASE_END : PHASE_START;
 	msg.cpu_stats = ptrs;
 	pkt.has_timestamp = 1;
-	pkt.timestamp = boot_ns();
+	pkt.timestamp = time_ns;
 	pkt.ftrace_stats = &msg;
 	return trace_writer_put(w, SEQ_META, &pkt, 0);
 }
@@ -218,10 +225,17 @@ int trace_meta_loss(struct trace_writer *w, uint64_t track, uint64_t time_ns, co
 	TracePacket pkt = TRACE_PACKET__INIT;
 	TrackEvent te = TRACK_EVENT__INIT;
 	DebugAnnotation args[4], *ptrs[4];
+	const struct trace_tap_event loss = { .kind = TAP_LOSS,
+					      .time_ns = time_ns,
+					      .end_ns = time_ns,
+					      .name = source,
+					      .category = reason,
+					      .value = (double)n };
 	char name[64];
 
 	if (!track)
 		return -ENOMEM;
+	trace_tap_tell(w, &loss);
 	snprintf(name, sizeof(name), "%s events lost", source);
 	annotate(&args[0], &ptrs[0], "source");
 	args[0].string_value = (char *)source;

@@ -12,6 +12,10 @@
 
 /* The first packet of a trace, repeated every 10 s, after a suspend and at the end. */
 int trace_meta_clocks(struct trace_writer *w);
+/* The same in two steps, for a trace that is begun later than its first packet says. */
+#define TRACE_N_CLOCKS 6
+void trace_meta_read_clocks(uint64_t ns[TRACE_N_CLOCKS]);
+int trace_meta_put_clocks(struct trace_writer *w, const uint64_t ns[TRACE_N_CLOCKS]);
 
 /* TraceUuid and SystemInfo. */
 int trace_meta_machine(struct trace_writer *w);
@@ -33,7 +37,7 @@ int trace_meta_attributes(struct trace_writer *w, const struct trace_attribute *
  * once with `end` false and once with true.
  */
 int trace_meta_ftrace_stats(struct trace_writer *w, const uint64_t *dropped, unsigned n_cpus,
-			    bool end);
+			    bool end, uint64_t time_ns);
 
 /* An instant on `track`: `n` events of `source` are missing from here. cpu -1: of several. */
 int trace_meta_loss(struct trace_writer *w, uint64_t track, uint64_t time_ns, const char *source,

@@ -73,6 +73,22 @@ size_t trace_writer_places(const struct trace_writer *w, struct location *const 
 	return w->places.n_sure;
 }
 
+size_t trace_writer_take_places(struct trace_writer *w, struct location ***ret)
+{
+	struct trace_places *p = &w->places;
+	size_t n;
+
+	p->n_over += p->n - p->n_sure;
+	trace_places_settle(p, false);
+	n = p->n;
+	*ret = p->list;
+	p->list = NULL;
+	p->n = p->n_sure = p->cap = 0;
+	if (p->known)
+		hash_clear(p->known);
+	return n;
+}
+
 uint64_t trace_writer_places_over(const struct trace_writer *w)
 {
 	return w->places.n_over;

@@ -116,7 +116,16 @@ static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t m
 		return r;
 	put_number(&w->event, FIELD_TYPE, (uint64_t)type);
 	put_number(&w->event, FIELD_TRACK, track);
-	return track ? 0 : -ENOMEM;
+	return track ? trace_track_use(w, track) : -ENOMEM;
+}
+
+/* A track that nobody had used for long, and has not asked for again: the event is left out. */
+static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
+{
+	if (r != -ESTALE)
+		return r;
+	trace_writer_skip(w, n_events);
+	return 0;
 }
 
 /* ---- arguments ---- */
@@ -336,41 +345,96 @@ static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, uns
 	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
 }
 
-int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
-		unsigned n_events)
+/* Without a sink. */
+static int only_tell(struct trace_writer *w, uint64_t track, unsigned n_events)
 {
-	int r = put_event(w, ev, TYPE_BEGIN, 0);
-
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+	if (!track)
+		return -ENOMEM;
+	w->stats[w->source].n_written += n_events;
+	return 0;
 }
 
-int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
-		       const struct trace_inner *inner, size_t n_inner, unsigned n_events)
+static int put_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		     const struct trace_inner *inner, size_t n_inner, unsigned n_events)
 {
-	int r = put_event(w, ev, TYPE_BEGIN, 0);
+	int r;
 
+	if (!w->sink)
+		return only_tell(w, ev->track, n_events);
+	r = put_event(w, ev, TYPE_BEGIN, 0);
 	for (size_t i = 0; r == 0 && i < n_inner; i++)
 		r = put_inner_slice(w, ev->track, &inner[i]);
 	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
 }
 
-int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
+int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		unsigned n_events)
 {
-	return put_event(w, ev, TYPE_INSTANT, n_events);
+	int r = put_slice(w, ev, end_ns, NULL, 0, n_events);
+
+	if (w->tap && r == 0)
+		trace_tap_event(w, TAP_SLICE, ev, end_ns);
+	return put_or_skip(w, r, n_events);
 }
 
-int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
-			uint64_t bits, unsigned n_events)
+static void tap_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
 {
-	int r = begin_body(w, track, TYPE_COUNTER, 0);
+	const struct trace_event ev = { .track = track,
+					.time_ns = inner->begin_ns,
+					.name = inner->name,
+					.category = inner->category };
 
+	trace_tap_event(w, TAP_SLICE, &ev, inner->end_ns);
+}
+
+int trace_slice_around(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
+		       const struct trace_inner *inner, size_t n_inner, unsigned n_events)
+{
+	int r = put_slice(w, ev, end_ns, inner, n_inner, n_events);
+
+	if (!w->tap || r < 0)
+		return put_or_skip(w, r, n_events);
+	trace_tap_event(w, TAP_SLICE, ev, end_ns);
+	for (size_t i = 0; i < n_inner; i++)
+		tap_inner(w, ev->track, &inner[i]);
+	return 0;
+}
+
+int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned n_events)
+{
+	int r = w->sink ? put_event(w, ev, TYPE_INSTANT, n_events)
+			: only_tell(w, ev->track, n_events);
+
+	if (w->tap && r == 0)
+		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
+	return put_or_skip(w, r, n_events);
+}
+
+static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+		       uint64_t bits, unsigned n_events)
+{
+	int r;
+
+	if (!w->sink)
+		return only_tell(w, track, n_events);
+	r = begin_body(w, track, TYPE_COUNTER, 0);
 	if (r < 0)
-		return r;
+		return put_or_skip(w, r, n_events);
 	if (is_double)
 		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
 	else
 		put_number(&w->event, FIELD_COUNTER, bits);
 	return put_packet(w, time_ns, &w->event, false, n_events);
+}
+
+int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+			uint64_t bits, unsigned n_events)
+{
+	int r = put_counter(w, track, time_ns, is_double, bits, n_events);
+
+	if (w->tap && r == 0)
+		trace_tap_counter(w, track, time_ns, is_double, bits);
+	return r;
 }
 
 int trace_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, int64_t value)

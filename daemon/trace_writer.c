@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace_writer_impl.h"
+#include "wire.h"
 
 /*
  * Input of one compressed block, a stream of zlib's format. From 64 KiB on there is
@@ -21,6 +22,7 @@
 #define FLAG_NEEDS   2
 
 #define FIELD_TRACE_PACKET	 1
+#define FIELD_TIMESTAMP		 8
 #define FIELD_SEQUENCE_ID	 10
 #define FIELD_INTERNED_DATA	 12
 #define FIELD_FLAGS		 13
@@ -28,6 +30,9 @@
 #define FIELD_COMPRESSED_PACKETS 50
 #define FIELD_DEFAULTS		 59
 #define FIELD_FIRST_PACKET	 87
+
+/* Of what is interned, without a sink. */
+#define MAX_PENDING (64 * 1024)
 
 /* The sequence id, the flags and two more, of at most 7 bytes each. */
 #define OWN_FIELDS_MAX 28
@@ -46,11 +51,12 @@ int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **
 		return -ENOMEM;
 	w->sink = sink;
 	w->sink_ctx = sink_ctx;
+	w->bulk.oldest_ns = w->essential.oldest_ns = UINT64_MAX;
 	r = hash_new(&w->tracks);
 	if (r < 0)
 		goto fail;
-	w->deflate = libdeflate_alloc_compressor(DEFLATE_LEVEL);
-	if (!w->deflate) {
+	w->deflate = sink ? libdeflate_alloc_compressor(DEFLATE_LEVEL) : NULL;
+	if (sink && !w->deflate) {
 		r = -ENOMEM;
 		goto fail;
 	}
@@ -75,6 +81,8 @@ void trace_writer_free(struct trace_writer *w)
 		free(w->sequences[i].literals);
 	}
 	trace_tracks_done(w);
+	trace_tap_done(w);
+	trace_told_done(w);
 	trace_places_done(&w->places);
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
@@ -111,6 +119,22 @@ void trace_writer_stats(const struct trace_writer *w, unsigned source,
 			struct trace_writer_stats *ret)
 {
 	*ret = w->stats[source];
+}
+
+unsigned trace_writer_n_drops(const struct trace_writer *w)
+{
+	return w->n_drops;
+}
+
+uint64_t trace_writer_oldest(const struct trace_writer *w)
+{
+	return w->oldest_ns;
+}
+
+void trace_writer_set_sink(struct trace_writer *w, trace_sink_fn *sink, void *sink_ctx)
+{
+	w->sink = sink;
+	w->sink_ctx = sink_ctx;
 }
 
 uint64_t trace_writer_bytes(const struct trace_writer *w)
@@ -216,6 +240,18 @@ static void new_generation(struct trace_writer *w)
 		trace_intern_forget(s);
 	}
 	w->generation++;
+	w->n_drops++;
+}
+
+static int hand_over(struct trace_writer *w, struct trace_block *block)
+{
+	int r = 0;
+
+	if (w->sink)
+		r = compress_block(w, block);
+	if (w->sink && r == 0)
+		r = w->sink(w->sink_ctx, w->out.data, w->out.len, block == &w->essential);
+	return r;
 }
 
 static int close_block(struct trace_writer *w, struct trace_block *block)
@@ -225,9 +261,8 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 
 	if (block->packets.len == 0)
 		return 0;
-	r = compress_block(w, block);
-	if (r == 0)
-		r = w->sink(w->sink_ctx, w->out.data, w->out.len, essential);
+	w->oldest_ns = block->oldest_ns;
+	r = hand_over(w, block);
 	if (r < 0 && (essential || r != -EAGAIN))
 		return r;
 
@@ -244,8 +279,20 @@ static int close_block(struct trace_writer *w, struct trace_block *block)
 	if (!essential)
 		trace_places_settle(&w->places, r == 0);
 	block->packets.len = 0;
+	block->oldest_ns = UINT64_MAX;
 	memset(block->n_events, 0, sizeof(block->n_events));
 	return 0;
+}
+
+/* What waits for a packet waits for ever where slices are only told. */
+static void forget_pending(struct trace_writer *w)
+{
+	for (unsigned i = 0; i < SEQ_MAX; i++) {
+		if (w->sequences[i].pending.len > MAX_PENDING) {
+			new_generation(w);
+			return;
+		}
+	}
 }
 
 /* Essential first: its descriptors and names must precede their users in the file. */
@@ -253,6 +300,8 @@ int trace_writer_flush(struct trace_writer *w)
 {
 	int r = close_block(w, &w->essential);
 
+	if (!w->sink)
+		forget_pending(w);
 	return r < 0 ? r : close_block(w, &w->bulk);
 }
 
@@ -277,7 +326,7 @@ static size_t own_fields(const struct trace_sequence_state *s, enum trace_sequen
 	size_t n = put_number(dst, FIELD_SEQUENCE_ID, seq);
 
 	n += put_number(dst + n, FIELD_FLAGS, s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS);
-	if (!s->cleared && !s->lost)
+	if (!s->cleared && !s->lost && !s->went_on)
 		n += put_number(dst + n, FIELD_FIRST_PACKET, 1);
 	if (s->lost)
 		n += put_number(dst + n, FIELD_PREVIOUS_DROPPED, 1);
@@ -327,14 +376,40 @@ static void end_packet(struct trace_writer *w, enum trace_sequence seq, unsigned
 	block->n_events[w->source] += n_events;
 }
 
+static void note_time(struct trace_block *block, uint64_t time_ns)
+{
+	if (time_ns < block->oldest_ns)
+		block->oldest_ns = time_ns;
+}
+
+/* All tracks that a hand-made event is on. */
+static int use_tracks(struct trace_writer *w, const TrackEvent *ev)
+{
+	int r = ev->has_track_uuid ? trace_track_use(w, ev->track_uuid) : 0;
+
+	for (size_t i = 0; r == 0 && i < ev->n_extra_counter_track_uuids; i++)
+		r = trace_track_use(w, ev->extra_counter_track_uuids[i]);
+	for (size_t i = 0; r == 0 && i < ev->n_extra_double_counter_track_uuids; i++)
+		r = trace_track_use(w, ev->extra_double_counter_track_uuids[i]);
+	return r;
+}
+
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events)
 {
 	struct buf *packets = &block_of(w, seq)->packets;
-	int r = begin_packet(w, seq, trace_packet__get_packed_size(pkt));
+	int r = pkt->track_event ? use_tracks(w, pkt->track_event) : 0;
 
+	if (r == -ESTALE) {
+		trace_writer_skip(w, n_events);
+		return 0;
+	}
+	if (r == 0)
+		r = begin_packet(w, seq, trace_packet__get_packed_size(pkt));
 	if (r < 0)
 		return r;
+	if (pkt->has_timestamp)
+		note_time(block_of(w, seq), pkt->timestamp);
 	packets->len += trace_packet__pack(pkt, packets->data + packets->len);
 	end_packet(w, seq, n_events);
 	return 0;
@@ -364,6 +439,17 @@ int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const Trac
 	return r < 0 ? r : after_packet(w, seq);
 }
 
+/* What is packed by hand begins with its time. */
+static void note_packed_time(struct trace_block *block, const void *fields, size_t len)
+{
+	struct wire_field f;
+	struct wire wire;
+
+	wire_init(&wire, fields, len);
+	if (wire_next(&wire, &f) > 0 && f.number == FIELD_TIMESTAMP)
+		note_time(block, f.value);
+}
+
 int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
 			    size_t len, unsigned n_events)
 {
@@ -372,6 +458,7 @@ int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, con
 
 	if (r < 0)
 		return r;
+	note_packed_time(block_of(w, seq), fields, len);
 	memcpy(packets->data + packets->len, fields, len);
 	packets->len += len;
 	end_packet(w, seq, n_events);

@@ -59,6 +59,7 @@ enum trace_sequence {
  */
 typedef int trace_sink_fn(void *ctx, const void *data, size_t len, bool essential);
 
+/* Without a sink nothing is written: whoever listens (trace_tap.h) is told, and that is all. */
 int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret);
 void trace_writer_free(struct trace_writer *w);
 
@@ -100,6 +101,9 @@ void trace_writer_time(struct trace_writer *w, uint64_t time_ns);
 /* Grows when a bulk block was dropped: everything interned is gone. */
 unsigned trace_writer_generation(const struct trace_writer *w);
 
+/* How often that was because of a dropped block; else a segment has begun. */
+unsigned trace_writer_n_drops(const struct trace_writer *w);
+
 /* Closes the open blocks and hands them to the sink. */
 int trace_writer_flush(struct trace_writer *w);
 /*
@@ -108,6 +112,27 @@ int trace_writer_flush(struct trace_writer *w);
  * writer itself does.
  */
 bool trace_writer_is_full(const struct trace_writer *w);
+
+/* In the sink: the earliest time of a packet in the piece at hand. UINT64_MAX: none has one. */
+uint64_t trace_writer_oldest(const struct trace_writer *w);
+/* Where pieces go from now on. */
+void trace_writer_set_sink(struct trace_writer *w, trace_sink_fn *sink, void *sink_ctx);
+
+/* ---- segments: any of them may become the first of a trace (trace_segments.c) ---- */
+
+/* To be called before the first packet of a trace that will have segments. */
+int trace_writer_split(struct trace_writer *w);
+/*
+ * Flushes and begins a segment: a generation in which tracks are described
+ * again. When there are many, those that were not used in the last `keep` segments are forgotten:
+ * what is put on them is left out, until somebody asks for them again.
+ */
+int trace_writer_restart(struct trace_writer *w, unsigned keep);
+/* For who keeps the uuid of a track: it need not be asked for again. */
+bool trace_track_known(const struct trace_writer *w, uint64_t uuid);
+size_t trace_writer_n_tracks(const struct trace_writer *w);
+/* Hands out what trace_writer_places() has, all of it, and begins anew. The caller frees. */
+size_t trace_writer_take_places(struct trace_writer *w, struct location ***ret);
 
 struct trace_writer_stats {
 	uint64_t n_written, n_skipped, n_dropped; /* events */

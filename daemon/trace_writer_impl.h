@@ -2,7 +2,8 @@
 /*
  * trace_writer_impl.h - the insides of a trace writer, shared by its
  * files: trace_writer.c (packets and blocks), trace_sample.c (samples), trace_intern.c (interned
- * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them).
+ * data), trace_places.c (locations), trace_event.c (tracks), trace_slice.c (what is on them),
+ * trace_tap.c (who listens), trace_segments.c (traces in segments).
  */
 #ifndef TRACE_WRITER_IMPL_H
 #define TRACE_WRITER_IMPL_H
@@ -12,6 +13,7 @@
 #include "buf.h"
 #include "collector.h"
 #include "hash.h"
+#include "trace_tap.h"
 #include "trace_writer.h"
 
 #define INTERN_KINDS 64 /* field numbers of InternedData that we use are below */
@@ -40,6 +42,7 @@ struct recent_thread {
 struct trace_sequence_state {
 	bool cleared;			/* the generation's first packet has been put */
 	bool lost;			/* a block of it was dropped since its last packet */
+	bool went_on;			/* there is an earlier segment of it */
 	struct buf pending;		/* fields of InternedData, to go with the next packet */
 	struct buf defaults;		/* a packed TracePacketDefaults, or empty */
 	struct hash *ids[INTERN_KINDS]; /* content -> iid; NULL until used */
@@ -51,6 +54,7 @@ struct trace_sequence_state {
 struct trace_block {
 	struct buf packets;
 	uint64_t n_events[MAX_COLLECTORS]; /* completed by these packets */
+	uint64_t oldest_ns;		   /* the earliest time of a packet; UINT64_MAX: none */
 };
 
 struct location;
@@ -70,7 +74,11 @@ struct trace_writer {
 
 	struct trace_block bulk, essential;
 	struct trace_sequence_state sequences[SEQ_MAX];
-	unsigned generation;
+	unsigned generation, n_drops;
+	uint64_t oldest_ns; /* of the block that is being handed over */
+
+	unsigned segment;
+	struct hash *told;   /* uuid -> struct told_track; NULL: there are no segments */
 
 	unsigned source; /* of the event at hand */
 	uint64_t time_ns;
@@ -80,6 +88,10 @@ struct trace_writer {
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
 	struct recent_thread recent_threads[RECENT_THREADS];
+
+	trace_tap_fn *tap; /* NULL: nobody listens */
+	void *tap_ctx;
+	struct hash *tapped; /* uuid -> struct tapped_track; NULL: nobody has listened yet */
 
 	struct buf out;		       /* one compressed block */
 	struct buf packet, event, arg; /* in the making */
@@ -107,6 +119,32 @@ uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);
+/* Those that were not used in the last `keep` segments. */
+void trace_tracks_forget(struct trace_writer *w, unsigned keep);
+/* Tells trace_tap_track() of all that there are. */
+int trace_tracks_tap(struct trace_writer *w);
+
+/* trace_segments.c. 0, and the track is described in this segment; -ESTALE: it is forgotten. */
+int trace_track_use(struct trace_writer *w, uint64_t uuid);
+int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc);
+bool trace_told_is_old(const struct trace_writer *w, uint64_t uuid, unsigned keep);
+void trace_told_forget(struct trace_writer *w, uint64_t uuid);
+void trace_told_done(struct trace_writer *w);
+
+/* What a tap is told of a track, once that is described: whose it is, or its name. */
+struct tapped_track {
+	uint64_t parent;
+	uint32_t tgid, tid;
+	char name[]; /* "": it is a thread's or a process's */
+};
+int trace_tap_track(struct trace_writer *w, uint64_t uuid, const struct tapped_track *track,
+		    const char *name);
+void trace_tap_done(struct trace_writer *w);
+/* For who writes; to be called if there is a tap. */
+void trace_tap_event(struct trace_writer *w, enum trace_tap_kind kind, const struct trace_event *ev,
+		     uint64_t end_ns);
+void trace_tap_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
+		       uint64_t bits);
 
 void trace_places_note(struct trace_places *p, const struct location *loc);
 /* What is not sure yet is now, or went down with its block. */

@@ -2,6 +2,7 @@
 /* tracefs.c - the kernel's list of tracepoints. */
 #include "tracefs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -10,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/nearest.h"
 #include "text.h"
 
 /* A mount of our own, that nobody else sees and that goes with its descriptor. */
@@ -103,4 +105,43 @@ int tracefs_event_format(const char *system, const char *name, char *ret, size_t
 		return -E2BIG;
 	ret[len] = '\0';
 	return 0;
+}
+
+/* The directories in `dir`, whose end is the callee's; with `prefix` and a colon before each. */
+static void offer_all(int fd, const char *prefix, struct nearest *near)
+{
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	char text[NEAREST_NAME_MAX];
+	struct dirent *e;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(dir))) {
+		if (e->d_type != DT_DIR || e->d_name[0] == '.')
+			continue;
+		if (snprintf(text, sizeof(text), "%s%s%s", prefix, *prefix ? ":" : "", e->d_name) <
+		    (int)sizeof(text))
+			nearest_offer(near, text);
+	}
+	closedir(dir);
+}
+
+void tracefs_offer(const char *system, struct nearest *near)
+{
+	int events = open_events(), fd;
+
+	if (events < 0)
+		return;
+	fd = strchr(system, '/') || system[0] == '.'
+		     ? -1
+		     : openat(events, system, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		offer_all(events, "", near);
+		return;
+	}
+	offer_all(fd, system, near);
+	close(events);
 }

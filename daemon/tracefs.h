@@ -19,4 +19,8 @@ int tracefs_event_id(const char *system, const char *name, uint64_t *ret);
  */
 int tracefs_event_format(const char *system, const char *name, char *ret, size_t size);
 
+/* Offers the tracepoints of a system, "SYSTEM:NAME", or if there is no such, the systems. */
+struct nearest;
+void tracefs_offer(const char *system, struct nearest *near);
+
 #endif

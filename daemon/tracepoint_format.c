@@ -3,10 +3,12 @@
 #include "tracepoint_format.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_RECORD 8192 /* bytes; no tracepoint has more */
+#define MAX_DECL   128
 
 /* The number behind "; KEY:" in a line, or -1. */
 static long number_of(const char *line, size_t len, const char *key)
@@ -43,7 +45,9 @@ static bool starts_with(const char *s, size_t len, const char *prefix)
 	return len >= strlen(prefix) && strncmp(s, prefix, strlen(prefix)) == 0;
 }
 
-static bool read_line(const char *line, size_t len, const char *name, struct tracepoint_field *ret)
+/* "field:DECLARATION;	offset:8;	size:4;	signed:1;" */
+static bool read_line(const char *line, size_t len, const char **ret_decl, size_t *ret_len,
+		      struct tracepoint_field *ret)
 {
 	const char *decl = line, *end;
 	size_t decl_len;
@@ -58,13 +62,13 @@ static bool read_line(const char *line, size_t len, const char *name, struct tra
 	if (!end)
 		return false;
 	decl_len = (size_t)(end - decl);
-	if (!declares(decl, decl_len, name))
-		return false;
 	len -= (size_t)(end - line);
 	offset = number_of(end, len, "offset:");
 	size = number_of(end, len, "size:");
 	if (offset < 0 || size <= 0 || offset > MAX_RECORD || size > MAX_RECORD)
 		return false;
+	*ret_decl = decl;
+	*ret_len = decl_len;
 	*ret = (struct tracepoint_field){
 		.offset = (uint16_t)offset,
 		.size = (uint16_t)size,
@@ -77,12 +81,68 @@ static bool read_line(const char *line, size_t len, const char *name, struct tra
 
 bool tracepoint_field(const char *format, const char *name, struct tracepoint_field *ret)
 {
+	const char *decl;
+	size_t decl_len;
+
 	while (*format) {
 		size_t len = strcspn(format, "\n");
+		struct tracepoint_field field;
 
-		if (read_line(format, len, name, ret))
+		if (read_line(format, len, &decl, &decl_len, &field) &&
+		    declares(decl, decl_len, name)) {
+			*ret = field;
 			return true;
+		}
 		format += len + (format[len] == '\n');
 	}
 	return false;
+}
+
+static size_t trimmed(const char *s, size_t len)
+{
+	while (len > 0 && isspace((unsigned char)s[len - 1]))
+		len--;
+	return len;
+}
+
+/* Both strings are cut if need be. */
+static void split(const char *decl, size_t len, char type[MAX_DECL], char name[MAX_DECL],
+		  unsigned *ret_count)
+{
+	const char *bracket;
+	size_t end, start;
+
+	len = trimmed(decl, len);
+	end = len;
+	*ret_count = 0;
+	bracket = len && decl[len - 1] == ']' ? memrchr(decl, '[', len) : NULL;
+	if (bracket) {
+		*ret_count = (unsigned)strtoul(bracket + 1, NULL, 10);
+		end = trimmed(decl, (size_t)(bracket - decl));
+	}
+	for (start = end;
+	     start > 0 && (isalnum((unsigned char)decl[start - 1]) || decl[start - 1] == '_');
+	     start--)
+		;
+	snprintf(name, MAX_DECL, "%.*s", (int)(end - start), decl + start);
+	snprintf(type, MAX_DECL, "%.*s", (int)trimmed(decl, start), decl);
+}
+
+void tracepoint_fields(const char *format, tracepoint_field_fn *fn, void *ctx)
+{
+	const char *decl;
+	size_t decl_len;
+
+	while (*format) {
+		size_t len = strcspn(format, "\n");
+		char type[MAX_DECL], name[MAX_DECL];
+		struct tracepoint_field field;
+		unsigned count;
+
+		if (read_line(format, len, &decl, &decl_len, &field)) {
+			split(decl, decl_len, type, name, &count);
+			fn(ctx, type, name, count, &field);
+		}
+		format += len + (format[len] == '\n');
+	}
 }

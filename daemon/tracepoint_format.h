@@ -22,4 +22,12 @@ struct tracepoint_field {
 /* False: there is no such field, or what is said of it makes no sense. Pure. */
 bool tracepoint_field(const char *format, const char *name, struct tracepoint_field *ret);
 
+/*
+ * Calls `fn` with each field: what stands before its name, "__data_loc char[]", without
+ * blanks around; its name; in how many elements it is, 0: it is no array. Pure.
+ */
+typedef void tracepoint_field_fn(void *ctx, const char *type, const char *name, unsigned count,
+				 const struct tracepoint_field *field);
+void tracepoint_fields(const char *format, tracepoint_field_fn *fn, void *ctx);
+
 #endif

@@ -21,8 +21,6 @@
 
 #define MAX_IFACES 256 /* of one trace; beyond that nobody finds anything */
 
-enum { TYPE_COUNTER = 4 }; /* TrackEvent.type */
-
 struct iface_rate {
 	struct counters_iface last;
 	uint64_t time_ns;
@@ -267,17 +265,7 @@ static uint64_t rate_track(struct trace_writer *w, const char *iface, const char
 static int put_rate(struct counters_encoder *enc, uint64_t time_ns, uint64_t track, uint64_t rate,
 		    unsigned n_events)
 {
-	TracePacket pkt = TRACE_PACKET__INIT;
-	TrackEvent te = TRACK_EVENT__INIT;
-
-	te.has_type = te.has_track_uuid = te.has_counter_value = 1;
-	te.type = TYPE_COUNTER;
-	te.track_uuid = track;
-	te.counter_value = (int64_t)rate;
-	pkt.has_timestamp = 1;
-	pkt.timestamp = time_ns;
-	pkt.track_event = &te;
-	return trace_writer_put(enc->env.writer, SEQ_EVENTS, &pkt, n_events);
+	return trace_counter_event(enc->env.writer, track, time_ns, false, rate, n_events);
 }
 
 /* A counter that went back began anew: with a device of the same name, say. */

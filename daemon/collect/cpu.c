@@ -85,12 +85,32 @@ fail:
 	return r;
 }
 
+/* What has come out of the ring makes room for more of that session. */
+static void on_record(void *ctx, const struct event_hdr *ev, size_t len)
+{
+	struct cpu *c = ctx;
+
+	if (ev->stream < EVENT_MAX_STREAMS)
+		c->skel->bss->taken_bytes[ev->stream] += ev->size;
+	c->env.sink(c->env.sink_ctx, ev, len);
+}
+
+/* Each session has the same part of the ring to itself. */
+static void share_ring(struct cpu *c)
+{
+	unsigned n = 0;
+
+	for (unsigned slot = 0; slot < EVENT_MAX_STREAMS; slot++)
+		n += c->samplers[slot] != NULL;
+	c->skel->data->share_bytes = n > 1 ? c->env.ring_bytes / n : UINT64_MAX;
+}
+
 static int cpu_drain(void *state, uint64_t horizon_ns, unsigned budget)
 {
 	struct cpu *c = state;
 
 	walks_update(&c->walks);
-	return bpf_ring_drain(c->ring, horizon_ns, budget, c->env.sink, c->env.sink_ctx);
+	return bpf_ring_drain(c->ring, horizon_ns, budget, on_record, c);
 }
 
 static struct bpf_object *cpu_object(void *state, unsigned i)
@@ -115,6 +135,7 @@ static void cpu_session_close(void *state, unsigned slot)
 
 	sampler_free(c->samplers[slot]);
 	c->samplers[slot] = NULL;
+	share_ring(c);
 }
 
 /*
@@ -180,7 +201,9 @@ static int cpu_session_open(void *state, const struct trace_config *config, unsi
 		}
 		programs.on_tracepoint = c->tracepoints->progs.on_tracepoint;
 	}
-	return sampler_new(&programs, config, slot, why, &c->samplers[slot]);
+	r = sampler_new(&programs, config, slot, why, &c->samplers[slot]);
+	share_ring(c);
+	return r;
 }
 
 static void cpu_tick(void *state, uint64_t now_ns)

@@ -63,6 +63,8 @@ static void add_waker(const struct encoder_env *env, struct slice *s, const stru
 		return;
 	if (w->interrupt) {
 		add_string(s, "woken_by", w->interrupt);
+	} else if (env->config->owner.only_own && !hdr->peer_tid) {
+		add_string(s, "woken_by", "another user's thread");
 	} else {
 		thread = process_table_thread(env->processes, hdr->peer_tid);
 		if (thread && !waker_is_replaced(env, w)) {

@@ -78,6 +78,9 @@ static void apply_task(struct process_table *pt, const struct proc_task_event *e
 				  .start_ns = ev->start_ns,
 				  .process_start_ns = ev->process_start_ns,
 				  .uid = ev->uid,
+				  .gid = ev->gid,
+				  .is_plain = ev->flags & PROC_IS_PLAIN,
+				  .was_plain = ev->flags & PROC_WAS_PLAIN,
 				  .cgroup_id = ev->hdr.cgroup_id,
 				  .is_kthread = ev->flags & PROC_IS_KTHREAD };
 
@@ -101,6 +104,8 @@ static void apply_task(struct process_table *pt, const struct proc_task_event *e
 	default: /* PROC_FREE */
 		process_table_free_task(pt, info.tid, info.start_ns, ev->hdr.time_ns);
 	}
+	if (info.tid == info.tgid)
+		process_table_whose(pt, &info, ev->hdr.type == PROC_RENAME, ev->hdr.time_ns);
 }
 
 static void apply_exec(struct process_table *pt, const struct proc_exec_event *ev)
@@ -111,6 +116,8 @@ static void apply_exec(struct process_table *pt, const struct proc_exec_event *e
 				  .start_ns = ev->start_ns,
 				  .time_ns = ev->hdr.time_ns,
 				  .uid = ev->uid,
+				  .gid = ev->gid,
+				  .is_plain = ev->flags & PROC_IS_PLAIN,
 				  .cgroup_id = ev->hdr.cgroup_id,
 				  .cmdline = cmdline };
 

@@ -21,9 +21,11 @@
 #include "cpus.h"
 #include "hash.h"
 #include "proc_events.h"
+#include "proc_tell.h"
 #include "proc_tree.h"
 #include "process/process_table_update.h"
-#include "trace_writer.h"
+#include "session_filter.h"
+#include "trace_tap.h"
 
 /* Then what is kept is written before the block is closed. */
 #define MAX_KEPT 2048
@@ -60,6 +62,7 @@ struct proc_encoder {
 	/* Young tasks in the tree whose task_newtask may be on its way. tid -> tick of its start */
 	struct hash *listed;
 	bool lost[MAX_CPUS];
+	struct proc_teller teller;
 };
 
 bool proc_event_valid(const struct event_hdr *ev, size_t len)
@@ -124,6 +127,14 @@ static int list_thread(void *ctx, const struct thread *t)
 	return r < 0 ? r : proc_tree_add_thread(e->tree, e->env.start_ns, t);
 }
 
+/* A user who may see their own processes alone is told of no other. */
+static bool is_shown(const struct proc_encoder *e, const struct process *p)
+{
+	const struct trace_owner *owner = e->env.config ? &e->env.config->owner : NULL;
+
+	return !owner || !owner->only_own || process_is_users(p, owner->uid, owner->gid);
+}
+
 /*
  * A reader takes a parent that is freed already for a new process, without a
  * name. So who had lost the parent before the session is a child of init, who
@@ -144,7 +155,9 @@ static int put_process(struct proc_encoder *e, uint64_t *time_ns, const struct p
 {
 	struct process shown = *p;
 
-	if (is_orphan(e, p))
+	if (!is_shown(e, process_table_get(e->env.processes, p->ppid)))
+		shown.ppid = 0;
+	else if (is_orphan(e, p))
 		shown.ppid = 1;
 	else if (p->parent_free_ns && p->parent_free_ns <= *time_ns)
 		*time_ns = p->parent_free_ns - 1;
@@ -157,7 +170,7 @@ static int list_process(void *ctx, const struct process *p)
 	uint64_t time_ns = e->env.start_ns;
 	int r;
 
-	if (p->free_ns)
+	if (p->free_ns || !is_shown(e, p))
 		return 0;
 	r = put_process(e, &time_ns, p, 0);
 	return r < 0 ? r : process_table_each_thread(e->env.processes, p, list_thread, e);
@@ -183,6 +196,8 @@ static int list_found(void *ctx, const struct process *p)
 {
 	struct proc_encoder *e = ctx;
 
+	if (!is_shown(e, p))
+		return 0;
 	return process_table_each_thread(e->env.processes, p, list_found_thread, e);
 }
 
@@ -465,8 +480,46 @@ static int encode_newtask(struct proc_encoder *e, const struct proc_task_event *
 	return 0;
 }
 
+/* No event of the trace, where a new name and command line say it. */
+static void tell_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
+{
+	char cmdline[PROC_ARGS_LEN + 1], file[PROC_FILENAME_LEN + 1] = "";
+	const struct trace_arg args[] = {
+		{ .name = "file", .type = ARG_STRING, .s = file },
+		{ .name = "cmdline", .type = ARG_STRING, .s = cmdline },
+		{ .name = "cmdline_bytes", .type = ARG_UINT, .u = ev->args_size },
+	};
+	const struct trace_tap_event told = { .kind = TAP_INSTANT,
+					      .time_ns = ev->hdr.time_ns,
+					      .end_ns = ev->hdr.time_ns,
+					      .name = "exec",
+					      .category = "process",
+					      .tgid = ev->hdr.tgid,
+					      .tid = ev->hdr.tid,
+					      .args = args,
+					      .n_args = ev->args_len < ev->args_size ? 3 : 2 };
+	size_t len = ev->args_len;
+
+	while (len && ev->args[len - 1] == '\0')
+		len--;
+	for (size_t i = 0; i < len; i++)
+		cmdline[i] = (char)(ev->args[i] ? ev->args[i] : ' ');
+	cmdline[len] = '\0';
+	memcpy(file, ev->filename, sizeof(ev->filename));
+	trace_tap_tell(e->env.writer, &told);
+}
+
+/* Who listens for processes of their own is not told of others. */
+static bool is_told(const struct proc_encoder *e, const struct event_hdr *hdr)
+{
+	return trace_is_tapped(e->env.writer) &&
+	       session_filter_match(e->env.config, e->env.processes, hdr);
+}
+
 static int encode_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
 {
+	if (is_told(e, &ev->hdr))
+		tell_exec(e, ev);
 	if (process_table_is(e->env.processes, ev->hdr.tgid, ev->start_ns))
 		return add_entry(e, ev->hdr.tgid, ev->hdr.time_ns, 1);
 	trace_writer_skip(e->env.writer, 1);
@@ -497,6 +550,8 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 		return encode_exec(e, (const void *)hdr);
 	if (hdr->type == PROC_NEWTASK)
 		return encode_newtask(e, ev);
+	if (hdr->type == PROC_EXIT)
+		proc_tell_exit(&e->teller, e->env.writer, e->env.processes, ev);
 
 	/* Not known: another one has its tid by now, or the scan has not come to it. */
 	if (!process_table_is(e->env.processes, hdr->tid, ev->start_ns)) {

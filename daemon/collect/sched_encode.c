@@ -43,6 +43,7 @@ struct cpu_events {
 	struct sched_switch_event first; /* to be written as a whole event */
 	bool has_first;
 	bool continuous;   /* the importer knows which thread runs */
+	bool is_new;	   /* a segment has begun: the next switch is a whole event */
 	uint64_t since_ns; /* of the last switch; 0: there was none */
 	uint32_t running;  /* the thread it put there, with priority and name */
 	int16_t running_prio;
@@ -56,7 +57,7 @@ struct cpu_events {
 
 struct sched_encoder {
 	struct trace_writer *writer;
-	unsigned generation;			 /* of the writer, when the last bundle was put */
+	unsigned generation, n_drops;		 /* of the writer, when the last bundle was put */
 	uint64_t n_inferred;			 /* switches that the kernel did not tell of */
 	struct hash *comms;			 /* comm -> its index + 1 in the bundle at hand */
 	struct cpu_events *cpus[SCHED_MAX_CPUS]; /* NULL: nothing happened there yet */
@@ -71,6 +72,7 @@ int sched_encoder_new(const struct encoder_env *env, void **ret_encoder)
 		return -ENOMEM;
 	e->writer = env->writer;
 	e->generation = trace_writer_generation(env->writer);
+	e->n_drops = trace_writer_n_drops(env->writer);
 	r = hash_new(&e->comms);
 	if (r < 0) {
 		free(e);
@@ -334,13 +336,18 @@ static void restart_after_drop(struct sched_encoder *e, struct cpu_events *c)
 static void notice_drop(struct sched_encoder *e)
 {
 	unsigned generation = trace_writer_generation(e->writer);
+	unsigned n_drops = trace_writer_n_drops(e->writer);
 
 	if (generation == e->generation)
 		return;
-	e->generation = generation;
-	for (unsigned i = 0; i < SCHED_MAX_CPUS; i++)
-		if (e->cpus[i])
+	for (unsigned i = 0; i < SCHED_MAX_CPUS; i++) {
+		if (e->cpus[i] && n_drops != e->n_drops)
 			restart_after_drop(e, e->cpus[i]);
+		else if (e->cpus[i])
+			e->cpus[i]->is_new = true;
+	}
+	e->generation = generation;
+	e->n_drops = n_drops;
 }
 
 static int write_bundle(struct sched_encoder *e, unsigned cpu)
@@ -491,13 +498,16 @@ static struct sched_switch_event missing_switch(const struct cpu_events *c,
 /* A whole event where the importer has lost the thread, else one more in the columns. */
 static void put_switch(struct cpu_events *c, const struct sched_switch_event *ev)
 {
-	if (c->continuous) {
+	if (c->continuous && (!c->is_new || c->has_first)) {
 		append_switch(c, ev);
 		return;
 	}
 	c->first = *ev;
-	c->first_ns = ev->hdr.time_ns;
+	/* Who wakes is known all the time when only a segment has begun. */
+	if (!c->continuous)
+		c->first_ns = ev->hdr.time_ns;
 	c->has_first = c->continuous = true;
+	c->is_new = false;
 }
 
 static void keep_switch(struct sched_encoder *e, struct cpu_events *c,

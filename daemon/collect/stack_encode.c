@@ -28,6 +28,9 @@
 /* And two that say that others are missing. */
 #define MAX_FRAMES (MAX_KERNEL_FRAMES + UNWIND_MAX_FRAMES + PYTHON_MAX_FRAMES + 2)
 
+/* Stands for all that is in the kernel where that is hidden; no code is there. */
+static const uint64_t hidden_kernel = 1;
+
 /* A walk that is not over, and what it has found. */
 struct unfinished {
 	struct unwind_copy copy;
@@ -42,6 +45,7 @@ struct unfinished {
 struct sample {
 	struct sample *next;
 	uint64_t time_ns;
+	uint64_t since_ns;
 	uint64_t weight;
 	uint32_t tgid, tid;
 	uint16_t cpu;
@@ -65,6 +69,7 @@ struct stack_encoder {
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
 	enum trace_sequence seq;
+	bool hides_kernel; /* from a user who may not see it */
 	stack_done_fn *done; /* NULL: they are samples */
 	void *done_ctx;
 	struct sample *first, *last; /* waiting, in order of arrival */
@@ -104,6 +109,7 @@ int stack_encoder_new(const struct encoder_env *env, const struct stack_source *
 	e->unwinder = env->unwinder;
 	e->interpreter = env->interpreter;
 	e->seq = source->seq;
+	e->hides_kernel = env->config && env->config->owner.kernel_hidden;
 	e->done = source->done;
 	e->done_ctx = source->done_ctx;
 	r = known_stacks_new(&e->known);
@@ -230,6 +236,18 @@ static struct location *end_mark(struct stack_encoder *e, enum unwind_end end)
 	return module ? symbolizer_locate(e->symbolizer, module, 0) : NULL;
 }
 
+static struct location *kernel_location(struct stack_encoder *e, const struct stack_addresses *at,
+					unsigned i, uint64_t time_ns)
+{
+	struct module *module;
+
+	if (!e->hides_kernel)
+		return symbolizer_locate_kernel(e->symbolizer, call_site(at->kernel[i], i == 0),
+						time_ns);
+	module = symbolizer_pseudo_module(e->symbolizer, "[kernel]");
+	return module ? symbolizer_locate(e->symbolizer, module, 0) : NULL;
+}
+
 /* Outermost first, as the trace wants it: the user's frames from the far end, then the kernel's. */
 static bool locate_stack(struct stack_encoder *e, const struct stack_addresses *at,
 			 struct sample *s)
@@ -245,9 +263,7 @@ static bool locate_stack(struct stack_encoder *e, const struct stack_addresses *
 	s->n_kernel = at->n_kernel;
 	ok = ok && add_user(e, at, s);
 	for (unsigned i = at->n_kernel; i-- > 0 && ok;)
-		ok = add_location(s, symbolizer_locate_kernel(e->symbolizer,
-							      call_site(at->kernel[i], i == 0),
-							      s->time_ns));
+		ok = add_location(s, kernel_location(e, at, i, s->time_ns));
 	if (ok && at->n_words && e->interpreter)
 		ok = interp_stack_new(e->interpreter, at->words, at->n_words, at->words_whole,
 				      &s->interp) == 0;
@@ -362,6 +378,7 @@ static struct sample *sample_new(struct stack_encoder *e, const struct stack_sam
 		return NULL;
 	}
 	s->time_ns = from->time_ns;
+	s->since_ns = from->since_ns ? from->since_ns : from->time_ns;
 	s->weight = from->weight;
 	s->tgid = from->tgid;
 	s->tid = from->tid;
@@ -495,7 +512,7 @@ static int write_ready(struct stack_encoder *e, uint64_t now_ns, bool all)
 
 	while (r == 0 && e->first) {
 		struct sample *s = e->first;
-		bool late = now_ns > s->time_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
+		bool late = now_ns > s->since_ns + MAX_WAIT_NS || e->n_waiting > MAX_WAITING;
 
 		if (s->kept)
 			r = look_again(e, s);
@@ -515,8 +532,14 @@ static int write_ready(struct stack_encoder *e, uint64_t now_ns, bool all)
 
 int stack_encoder_add(struct stack_encoder *e, const struct stack_sample *sample)
 {
-	struct sample *s = sample_new(e, sample);
+	struct stack_sample open = *sample;
+	struct sample *s;
 
+	if (e->hides_kernel && open.n_kernel) {
+		open.kernel = &hidden_kernel;
+		open.n_kernel = 1;
+	}
+	s = sample_new(e, &open);
 	if (!s)
 		return -ENOMEM;
 	if (e->last)
@@ -525,7 +548,7 @@ int stack_encoder_add(struct stack_encoder *e, const struct stack_sample *sample
 		e->first = s;
 	e->last = s;
 	e->n_waiting++;
-	return write_ready(e, s->time_ns, false);
+	return write_ready(e, s->since_ns, false);
 }
 
 int stack_encoder_flush(struct stack_encoder *e, uint64_t now_ns, bool final)

@@ -43,6 +43,7 @@ struct stack_source {
 /* Nothing is kept of what it points to. */
 struct stack_sample {
 	uint64_t time_ns;
+	uint64_t since_ns; /* it has been waiting only from then on; 0: from time_ns */
 	uint32_t tgid, tid;
 	uint16_t cpu;
 	bool in_kernel;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -44,17 +45,25 @@ static int find_offset(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
+/* Of this thread alone, however busy the machine is. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 static uint64_t hit(void)
 {
-	uint64_t begin_ns = boot_ns(), now_ns = begin_ns;
+	uint64_t deadline_ns = boot_ns() + MAX_NS, begin_ns = cpu_ns();
 	unsigned n = 0;
 
-	while (n < N_HITS && now_ns < begin_ns + MAX_NS) {
+	while (n < N_HITS && (n % 16 || boot_ns() < deadline_ns)) {
 		uprobe_cost_place();
-		if (++n % 16 == 0)
-			now_ns = boot_ns();
+		n++;
 	}
-	return (boot_ns() - begin_ns) / n;
+	return (cpu_ns() - begin_ns) / n;
 }
 
 int uprobe_cost_ns(uint64_t *ret)

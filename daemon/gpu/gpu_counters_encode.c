@@ -17,8 +17,6 @@
 
 #define MAX_TRACKS 16384 /* of one trace; beyond that nobody finds anything */
 
-enum { TYPE_COUNTER = 4 }; /* TrackEvent.type */
-
 struct gpu_counters_encoder {
 	struct encoder_env env;
 	struct gpu_card_item cards[GPU_MAX_CARDS]; /* by number; no driver: not known */
@@ -161,23 +159,13 @@ static int find_track(struct gpu_counters_encoder *enc, const struct gpu_value *
 static int put(struct gpu_counters_encoder *enc, uint64_t time_ns, uint64_t track,
 	       const struct gpu_value *v, unsigned n_events)
 {
-	TracePacket pkt = TRACE_PACKET__INIT;
-	TrackEvent te = TRACK_EVENT__INIT;
+	double scaled = (double)v->value / kinds[v->kind].scale;
+	bool is_double = kinds[v->kind].scale != 1;
+	uint64_t bits = (uint64_t)v->value;
 
-	te.has_type = te.has_track_uuid = 1;
-	te.type = TYPE_COUNTER;
-	te.track_uuid = track;
-	if (kinds[v->kind].scale == 1) {
-		te.has_counter_value = 1;
-		te.counter_value = v->value;
-	} else {
-		te.has_double_counter_value = 1;
-		te.double_counter_value = (double)v->value / kinds[v->kind].scale;
-	}
-	pkt.has_timestamp = 1;
-	pkt.timestamp = time_ns;
-	pkt.track_event = &te;
-	return trace_writer_put(enc->env.writer, SEQ_EVENTS, &pkt, n_events);
+	if (is_double)
+		memcpy(&bits, &scaled, sizeof(bits));
+	return trace_counter_event(enc->env.writer, track, time_ns, is_double, bits, n_events);
 }
 
 /* The last packet completes the record. */

@@ -14,8 +14,6 @@
 #include "gpu_slices_impl.h"
 #include "process/process_table.h"
 
-enum { TYPE_COUNTER = 4 }; /* TrackEvent.type */
-
 #define MEMORY_HELP                                                                                \
 	"As the driver reports it (gpu_mem:gpu_mem_total). gpu_id is the driver's own number, as " \
 	"a rule that of its card."
@@ -53,9 +51,7 @@ int gpu_slices_memory(struct gpu_slices *s, const struct gpu_point_event *ev)
 {
 	uint32_t pid = (uint32_t)ev->nums[NUM_PID];
 	const struct process *p = NULL;
-	TracePacket pkt = TRACE_PACKET__INIT;
-	TrackEvent te = TRACK_EVENT__INIT;
-	uint64_t parent = 0;
+	uint64_t parent = 0, track;
 
 	if (pid) {
 		p = owner(s, pid, ev->hdr.time_ns);
@@ -67,14 +63,9 @@ int gpu_slices_memory(struct gpu_slices *s, const struct gpu_point_event *ev)
 		if (!parent)
 			return -ENOMEM;
 	}
-	te.track_uuid = memory_track(s, (uint32_t)ev->nums[NUM_GPU_ID], parent);
-	if (!te.track_uuid)
+	track = memory_track(s, (uint32_t)ev->nums[NUM_GPU_ID], parent);
+	if (!track)
 		return -ENOMEM;
-	te.has_type = te.has_track_uuid = te.has_counter_value = 1;
-	te.type = TYPE_COUNTER;
-	te.counter_value = (int64_t)ev->nums[NUM_SIZE];
-	pkt.has_timestamp = 1;
-	pkt.timestamp = ev->hdr.time_ns;
-	pkt.track_event = &te;
-	return trace_writer_put(s->env.writer, SEQ_EVENTS, &pkt, 1);
+	return trace_counter_event(s->env.writer, track, ev->hdr.time_ns, false, ev->nums[NUM_SIZE],
+				   1);
 }

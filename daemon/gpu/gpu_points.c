@@ -5,13 +5,10 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "cpus.h"
+#include "bpf_load.h"
 #include "log.h"
 #include "tracefs.h"
 #include "tracepoint_format.h"
@@ -215,32 +212,6 @@ void gpu_points_free(struct gpu_points *p)
 	free(p);
 }
 
-/* One perf event is enough: a program on a tracepoint runs on all CPUs. */
-static int attach_to(struct gpu_points *p, unsigned i, uint64_t id)
-{
-	DECLARE_LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = i);
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_TRACEPOINT,
-		.config = id,
-	};
-	int fd = -1, r = -ENODEV;
-
-	for (unsigned cpu = 0; fd < 0 && r == -ENODEV && cpu < cpus_possible(); cpu++) {
-		fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1,
-				  PERF_FLAG_FD_CLOEXEC);
-		r = fd < 0 ? -errno : 0; /* -ENODEV: the CPU is offline */
-	}
-	if (fd < 0)
-		return r;
-	p->links[i] = bpf_program__attach_perf_event_opts(p->programs.classic, fd, &opts);
-	if (p->links[i])
-		return 0;
-	r = -errno;
-	close(fd);
-	return r;
-}
-
 static int attach_one(struct gpu_points *p, unsigned i)
 {
 	struct gpu_layout layout;
@@ -267,7 +238,7 @@ static int attach_one(struct gpu_points *p, unsigned i)
 	}
 	if (bpf_map_update_elem(p->layouts_fd, &i, &layout, BPF_ANY) < 0)
 		return -errno;
-	return attach_to(p, i, id);
+	return bpf_attach_tracepoint(p->programs.classic, id, i, &p->links[i]);
 }
 
 /*

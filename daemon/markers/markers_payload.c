@@ -93,7 +93,7 @@ void markers_keys_free(struct markers_keys *keys)
 	free(keys);
 }
 
-static const char *key_of(struct markers_keys *keys, const void *key, size_t len)
+const char *markers_key(struct markers_keys *keys, const void *key, size_t len)
 {
 	char *text;
 
@@ -190,7 +190,7 @@ static void add_pair(struct markers_slice *s, struct markers_keys *keys,
 		markers_slice_true(s, "marker_of_another_version");
 		return;
 	}
-	arg = add(s, key_of(keys, key, from->key_len), types[from->type]);
+	arg = add(s, markers_key(keys, key, from->key_len), types[from->type]);
 	if (!arg)
 		return;
 	if (from->type == MARKERS_STR)

@@ -28,6 +28,8 @@ struct markers_keys;
 int markers_keys_new(struct markers_keys **ret);
 void markers_keys_free(struct markers_keys *keys); /* takes NULL */
 
+/* The same text at the same place, for a trace that knows it by that. */
+const char *markers_key(struct markers_keys *keys, const void *key, size_t len);
 /* `name`, or what stands for one too many. */
 const char *markers_known_name(struct markers_keys *keys, const char *name);
 

@@ -21,7 +21,7 @@ static int write_one(struct net_encoder *enc, const struct net_process *p, const
 		.unit = "bytes",
 	};
 
-	if (!*uuid)
+	if (!trace_track_known(enc->env.writer, *uuid))
 		*uuid = trace_track(enc->env.writer, &track);
 	return *uuid ? trace_counter(enc->env.writer, *uuid, time_ns, (int64_t)value) : -ENOMEM;
 }

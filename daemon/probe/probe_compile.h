@@ -17,6 +17,7 @@ struct probe_types; /* what is known of one place; probe_types.h */
 struct probe_code {
 	uint32_t n; /* the last one is PROBES_END */
 	struct probes_insn insns[PROBES_CODE];
+	char texts[PROBES_TEXTS][PROBES_COMPARED]; /* for PROBES_TEXT_EQ */
 	uint32_t n_values;
 	/* For the encoder: which argument of the def each value is, and what its type became. */
 	uint8_t arg[PROBES_ARGS];
@@ -30,7 +31,6 @@ struct probe_code {
  * probe are compiled each for itself). `types` NULL: none are known.
  */
 int probe_compile(const struct probe_def *def, enum probes_point point,
-		  const struct probe_types *types, struct probe_code *ret,
-		  char why[PROBE_WHY_LEN]);
+		  const struct probe_types *types, struct probe_code *ret, char why[PROBE_WHY_LEN]);
 
 #endif

@@ -15,9 +15,10 @@
  *
  * What it says (EXPR): arg0 to arg9, retval, registers ($rdi), names of parameters where there
  * is DWARF or BTF, `->` and `.` for members, `*p`, `p[i]`, casts ("(struct gc *)arg0" by DWARF
- * or BTF name), numbers, strings, arithmetic, comparison, `&&`, `||`, `!`; pid, tid, cpu, uid.
- * Of a tracepoint the fields by their names. TYPE: s8 to s64, u8 to u64, x8 to x64, ptr, bool,
- * str, str(N), f32, f64; without one it is that of the expression.
+ * or BTF name), numbers, strings, arithmetic, comparison, `&&`, `||`, `!`; pid, tid, cpu, uid,
+ * time (ns), vmdata (bytes of private writable mappings of the process: VmData of its
+ * /proc/PID/status). Of a tracepoint the fields by their names. TYPE: s8 to s64, u8 to u64,
+ * x8 to x64, ptr, bool, str, str(N), f32, f64; without one it is that of the expression.
  */
 #ifndef PROBE_DEF_H
 #define PROBE_DEF_H
@@ -68,7 +69,7 @@ struct probe_arg {
 	char expr[PROBE_EXPR_LEN];
 	enum probe_type type;
 	uint16_t size; /* in bytes; of PROBE_TYPE_TEXT the most of it; 0: the default */
-	bool at_end;   /* it mentions retval, or was written behind --end: taken at the end */
+	bool at_end;   /* it mentions retval, or is called NAME@end: taken at the end */
 };
 
 struct probe_def {
@@ -81,12 +82,16 @@ struct probe_def {
 	char key[PROBE_EXPR_LEN];	/* "": a begin and its end are of one thread, and nest */
 	struct probe_arg counter;	/* its name "": none */
 	bool with_stack;
-	uint32_t rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
+	uint32_t
+		rate; /* hits per second and CPU that are recorded; 0: all that there is room for */
 };
 
 /* "uprobe:libc.so.6:malloc". `why` says what is wrong with it, and where. */
 int probe_place_parse(const char *spec, struct probe_place *ret, char why[PROBE_WHY_LEN]);
-/* "size=arg0:u64" */
+/*
+ * "size=arg0:u64"; "n@end=arg0:u64" is taken at the end. A
+ * counter is the same.
+ */
 int probe_arg_parse(const char *text, struct probe_arg *ret, char why[PROBE_WHY_LEN]);
 /* The SPEC again, for lists and messages; cut to `size`. */
 void probe_place_text(const struct probe_place *place, char *dst, size_t size);

@@ -22,8 +22,8 @@ struct probes;
 enum probe_state {
 	PROBE_WAITS,	/* nobody records, or no process has mapped its file yet */
 	PROBE_ATTACHES, /* types and places are asked for */
-	PROBE_ON,
-	PROBE_FAILED, /* `why` says it */
+	PROBE_ON,	/* `why` may say that it is limited */
+	PROBE_FAILED,	/* `why` says it */
 };
 
 struct probe {
@@ -33,15 +33,22 @@ struct probe {
 	struct probe_def def;
 	enum probe_state state;
 	char why[PROBE_WHY_LEN];
-	unsigned n_sites;  /* that are attached */
-	uint64_t n_hits;   /* recorded */
-	uint64_t n_over;   /* not recorded: the rate */
+	unsigned n_sites; /* that are attached */
+	/* Of single hits and begins: all that were seen, one of these each. */
+	uint64_t n_hits;     /* recorded */
+	uint64_t n_over;     /* not recorded: the rate */
 	uint64_t n_unwanted; /* the condition was false */
-	uint64_t cost_ns;  /* of one hit to whoever runs into it, as measured; 0: not known */
+	uint64_t n_lost;     /* the ring was full */
+	uint64_t paused_ns;  /* for so long it was taken away, since its hits cost too much */
+	uint64_t cost_ns;    /* of one hit to whoever runs into it, as measured; 0: not known */
 	/* Of the values in records, per point; the same at all sites. n 0: not known yet. */
 	struct probe_code begin, end;
+	/* What the symbol means, if it is a glob: probes_event.site is an index here. */
+	char **functions;
+	unsigned n_functions;
 	unsigned refs;
-	void *attached; /* the kernel half's */
+	bool is_removed; /* and only held */
+	void *attached;	 /* the kernel half's */
 };
 
 /* The kernel half, while it runs. */
@@ -52,7 +59,7 @@ struct probes_backend {
 	 */
 	int (*attach)(void *ctx, struct probe *p, char why[PROBE_WHY_LEN]);
 	void (*detach)(void *ctx, struct probe *p);
-	/* n_hits, n_over, n_unwanted as of now. */
+	/* n_hits, n_over, n_unwanted, n_lost as of now. */
 	void (*count)(void *ctx, struct probe *p);
 	void *ctx;
 };
@@ -72,7 +79,8 @@ int probes_add(struct probes *ps, const struct probe_def *def, int slot, uid_t u
 int probes_remove(struct probes *ps, uint32_t id);  /* -ENOENT */
 void probes_remove_of(struct probes *ps, int slot); /* all of a session's */
 
-struct probe *probes_find(struct probes *ps, uint32_t id); /* also one that was removed and is held */
+struct probe *probes_find(struct probes *ps,
+			  uint32_t id); /* also one that was removed and is held */
 void probe_hold(struct probe *p);
 void probe_release(struct probe *p);
 

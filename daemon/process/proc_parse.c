@@ -202,6 +202,31 @@ static struct text status_value(const char *text, size_t len, const char *name)
 	return (struct text){ t.end, t.end };
 }
 
+/* Real, effective, saved and the file system's. False: they are not the same. */
+static bool take_ids(struct text ids, uint32_t *ret)
+{
+	uint32_t id;
+
+	skip_blanks(&ids);
+	if (!take_u32(&ids, 10, ret))
+		return false;
+	for (int i = 0; i < 3; i++) {
+		skip_blanks(&ids);
+		if (!take_u32(&ids, 10, &id) || id != *ret)
+			return false;
+	}
+	return true;
+}
+
+static bool has_capabilities(const char *text, size_t len)
+{
+	struct text caps = status_value(text, len, "CapPrm");
+	uint64_t bits;
+
+	skip_blanks(&caps);
+	return !take_number(&caps, 16, &bits) || bits != 0;
+}
+
 int proc_parse_status(const char *text, size_t len, struct proc_status *ret)
 {
 	struct text tgid = status_value(text, len, "Tgid");
@@ -210,6 +235,9 @@ int proc_parse_status(const char *text, size_t len, struct proc_status *ret)
 	struct proc_status s = { 0 };
 	uint32_t id;
 
+	s.has_plain_ids = take_ids(uid, &s.uid);
+	s.has_plain_ids &= take_ids(status_value(text, len, "Gid"), &s.gid);
+	s.has_plain_ids &= !has_capabilities(text, len);
 	skip_blanks(&tgid);
 	skip_blanks(&uid);
 	if (!take_u32(&tgid, 10, &s.tgid) || !take_u32(&uid, 10, &s.uid))

@@ -41,7 +41,8 @@ int proc_parse_stat(const char *text, size_t len, struct proc_stat *ret);
 
 /* /proc/PID/status, as far as stat does not have it. */
 struct proc_status {
-	uint32_t tgid, uid;
+	uint32_t tgid, uid, gid;
+	bool has_plain_ids; /* real, effective and saved ones are the same; no capabilities */
 	uint32_t nstid[MAX_PID_NS]; /* in inner pid namespaces, 0-ended */
 };
 

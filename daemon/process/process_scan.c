@@ -212,6 +212,28 @@ static size_t read_cmdline(int proc_dir, char cmdline[MAX_CMDLINE])
 	return n <= 0 ? 0 : proc_tidy_cmdline(cmdline, MAX_CMDLINE, text, (size_t)n, false);
 }
 
+/*
+ * May its user look into it? The kernel gives the files of one that may not be dumped to
+ * root. Of who has capabilities in a namespace of its own events tell.
+ */
+static bool is_plain(int proc_dir, const struct proc_stat *stat, const struct proc_status *status)
+{
+	struct stat st;
+
+	return status->has_plain_ids && !stat->is_kthread && stat->state != 'Z' &&
+	       fstatat(proc_dir, "stat", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       st.st_uid == status->uid && st.st_gid == status->gid;
+}
+
+/* Still so, now that its name and arguments have been read. */
+static bool is_plain_yet(int proc_dir, const struct task_info *info, const struct proc_stat *stat)
+{
+	struct proc_status status;
+
+	return read_status(proc_dir, "status", &status) == 0 && status.uid == info->uid &&
+	       status.gid == info->gid && is_plain(proc_dir, stat, &status);
+}
+
 static int scan_process(struct process_scan *scan, int proc_dir)
 {
 	char cmdline[MAX_CMDLINE];
@@ -230,10 +252,20 @@ static int scan_process(struct process_scan *scan, int proc_dir)
 	info->tgid = stat.pid;
 	info->parent_tgid = stat.ppid;
 	info->uid = status.uid;
+	info->gid = status.gid;
+	info->is_plain = is_plain(proc_dir, &stat, &status);
 	memcpy(info->nstid, status.nstid, sizeof(info->nstid));
 	info->cgroup_id = cgroup_id(scan, proc_dir);
 	seen.cpu_ticks = stat.cpu_ticks;
 	seen.cmdline_len = stat.is_kthread ? 0 : read_cmdline(proc_dir, cmdline);
+	if (info->is_plain) {
+		r = read_stat(proc_dir, "stat", &stat);
+		if (r < 0)
+			return r;
+		fill_info(info, &stat);
+		info->is_plain = is_plain_yet(proc_dir, info, &stat);
+	}
+	seen.time_ns = boot_ns();
 	process_table_saw_process(scan->pt, &seen);
 
 	scan->leader = *info;

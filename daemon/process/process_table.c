@@ -205,6 +205,7 @@ static struct proc *new_proc(struct process_table *pt, const struct task_info *i
 	p->pub.start_ns = start_ns;
 	p->exact = exact;
 	p->pub.uid = info->uid;
+	p->pub.gid = info->gid;
 	p->pub.cgroup_id = info->cgroup_id;
 	p->pub.is_kthread = info->is_kthread;
 	memcpy(p->pub.comm, info->comm, COMM_LEN);
@@ -379,6 +380,48 @@ void process_table_rename(struct process_table *pt, uint32_t tid, uint64_t start
 		(void)set_comm(t->proc->pub.comm, comm);
 }
 
+/* ---- whose they are ---- */
+
+bool process_is_users(const struct process *p, uint32_t uid, uint32_t gid)
+{
+	return p && p->is_plain && p->uid == uid && p->gid == gid;
+}
+
+void process_table_whose(struct process_table *pt, const struct task_info *leader, bool is_renamed,
+			 uint64_t time_ns)
+{
+	struct proc *p = process_table_proc(pt, leader->tgid);
+	bool is_same;
+
+	if (!p || !same_start(p->pub.start_ns, p->exact, leader->start_ns, true))
+		return;
+	is_same = p->pub.uid == leader->uid && p->pub.gid == leader->gid &&
+		  (leader->was_plain || p->pub.is_plain == leader->is_plain);
+	/* What goes on at its end tells nothing new, and may come before what happened then. */
+	if (is_same && !is_renamed)
+		return;
+	p->pub.is_plain = is_same ? p->pub.is_plain : leader->is_plain;
+	p->pub.uid = leader->uid;
+	p->pub.gid = leader->gid;
+	p->pub.told_ns = time_ns;
+}
+
+void process_table_show(struct process_table *pt, uint32_t tgid, uint32_t uid, uint32_t gid,
+			uint64_t time_ns)
+{
+	struct proc *p = process_table_proc(pt, tgid);
+
+	if (!p || p->pub.told_ns > time_ns || p->pub.start_ns > time_ns ||
+	    process_is_users(&p->pub, uid, gid))
+		return;
+	p->pub.is_plain = true;
+	p->pub.uid = uid;
+	p->pub.gid = gid;
+	p->pub.told_ns = time_ns;
+	for (struct task *t = p->tasks; t; t = t->next)
+		t->pub.found = ++pt->found;
+}
+
 /* The leader is freed last: whoever is left then was missed. */
 static void mark_free(struct task *t, uint64_t time_ns)
 {
@@ -416,6 +459,7 @@ static struct proc *found_by_exec(struct process_table *pt, const struct exec_in
 				    .tgid = exec->tgid,
 				    .start_ns = exec->start_ns,
 				    .uid = exec->uid,
+				    .gid = exec->gid,
 				    .cgroup_id = exec->cgroup_id };
 
 	memcpy(leader.comm, exec->comm, COMM_LEN);
@@ -431,8 +475,10 @@ void process_table_exec(struct process_table *pt, const struct exec_info *exec)
 		p = found_by_exec(pt, exec);
 	if (!p)
 		return;
-	p->pub.exec_ns = exec->time_ns;
+	p->pub.exec_ns = p->pub.told_ns = exec->time_ns;
 	p->pub.uid = exec->uid;
+	p->pub.gid = exec->gid;
+	p->pub.is_plain = exec->is_plain;
 	p->pub.cgroup_id = exec->cgroup_id;
 	p->pub.is_kthread = false;
 	(void)set_comm(p->pub.comm, exec->comm);
@@ -470,6 +516,8 @@ static void found_by_scan(struct process_table *pt, const struct process_seen *s
 	if (!p)
 		return;
 	p->scan = pt->scan;
+	p->pub.is_plain = info->is_plain;
+	p->pub.told_ns = seen->time_ns;
 	p->cpu_ticks = seen->cpu_ticks;
 	process_family_join(pt, p, info->parent_tgid);
 	(void)set_cmdline(pt, p, seen->cmdline, seen->cmdline_len);
@@ -495,6 +543,9 @@ void process_table_saw_process(struct process_table *pt, const struct process_se
 	p->scan = pt->scan;
 	p->cpu_ticks = seen->cpu_ticks;
 	p->pub.uid = info->uid;
+	p->pub.gid = info->gid;
+	p->pub.is_plain = info->is_plain;
+	p->pub.told_ns = seen->time_ns;
 	p->pub.cgroup_id = info->cgroup_id;
 	memcpy(p->pub.nspid, info->nstid, sizeof(p->pub.nspid));
 	changed = set_comm(p->pub.comm, info->comm);

@@ -42,7 +42,13 @@ struct process {
 	uint64_t parent_free_ns; /* when the parent was freed; 0 = it lives, or is not known */
 	uint64_t start_ns;
 	uint64_t free_ns; /* 0 = it lives */
-	uint32_t uid;
+	uint32_t uid, gid;
+	/*
+	 * When it last had the name and arguments that it has, the kernel would have let its
+	 * user look into it (bpf/user.bpf.h): they are no secret from them.
+	 */
+	bool is_plain;
+	uint64_t told_ns; /* when that was, in the order of the events */
 	uint64_t cgroup_id;
 	bool is_kthread;
 	char comm[COMM_LEN]; /* of the leader */
@@ -71,6 +77,9 @@ int process_table_each_thread(const struct process_table *pt, const struct proce
  * it: the threads whose `found` is greater than an earlier value.
  */
 uint64_t process_table_found(const struct process_table *pt);
+
+/* Is it the user's, with all that is known of it? Takes NULL. */
+bool process_is_users(const struct process *p, uint32_t uid, uint32_t gid);
 
 /* Is `tgid` one of `roots` or a descendant of one, as far as parents are known? */
 bool process_table_descends(const struct process_table *pt, uint32_t tgid, const uint32_t *roots,

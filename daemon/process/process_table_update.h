@@ -28,7 +28,9 @@ struct task_info {
 	uint32_t tid, tgid;
 	uint32_t parent_tgid; /* of whoever called fork, if it is known; 0: not known */
 	uint64_t start_ns, process_start_ns;
-	uint32_t uid;
+	uint32_t uid, gid;
+	bool is_plain;	/* see struct process */
+	bool was_plain; /* its ids say so; its memory, which would have to, is gone */
 	uint64_t cgroup_id;
 	bool is_kthread;
 	char comm[COMM_LEN];
@@ -43,6 +45,12 @@ void process_table_fork(struct process_table *pt, const struct task_info *task);
 void process_table_alive(struct process_table *pt, const struct task_info *task);
 void process_table_rename(struct process_table *pt, uint32_t tid, uint64_t start_ns,
 			  const char comm[COMM_LEN]);
+/* Whose it is at `time_ns`, when it may have another name; told by its leader, which is known. */
+void process_table_whose(struct process_table *pt, const struct task_info *leader, bool is_renamed,
+			 uint64_t time_ns);
+/* An event of `time_ns` shows that the user may look into it, if it is the same program by now. */
+void process_table_show(struct process_table *pt, uint32_t tgid, uint32_t uid, uint32_t gid,
+			uint64_t time_ns);
 void process_table_free_task(struct process_table *pt, uint32_t tid, uint64_t start_ns,
 			     uint64_t time_ns);
 
@@ -50,7 +58,8 @@ void process_table_free_task(struct process_table *pt, uint32_t tid, uint64_t st
 struct exec_info {
 	uint32_t tgid, old_tid;
 	uint64_t start_ns, time_ns;
-	uint32_t uid;
+	uint32_t uid, gid;
+	bool is_plain;
 	uint64_t cgroup_id;
 	char comm[COMM_LEN];
 	const char *cmdline; /* as in struct process; may be NULL */
@@ -94,6 +103,7 @@ void process_table_observe_maps(struct process_table *pt, const struct maps_obse
 
 struct process_seen {
 	struct task_info leader;
+	uint64_t time_ns;   /* when it was read */
 	uint64_t cpu_ticks; /* spent so far: whose mappings are wanted first */
 	const char *cmdline;
 	size_t cmdline_len;

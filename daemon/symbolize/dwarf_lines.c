@@ -17,11 +17,7 @@
 #include <elfutils/libdw.h>
 
 #include "base/buf.h"
-#include "elf_debug.h"
-#include "elf_file.h"
-
-/* All .debug_* of a file, unpacked: what libdw takes into memory. A browser has 2 GB. */
-#define MAX_DEBUG_BYTES (512u << 20)
+#include "dwarf_file.h"
 
 /* How deep functions lie in namespaces, types and each other. */
 #define MAX_DEPTH 64
@@ -138,78 +134,6 @@ static const struct range *find_range(const struct ranges *rs, uint64_t addr)
 
 /* ---- opening ---- */
 
-/* What neither functions nor lines need, and can be a third of all. */
-static bool is_needed(const char *name)
-{
-	static const char *const others[] = { "loc",   "loclists", "macro",    "macinfo",
-					      "frame", "pubnames", "pubtypes", "names" };
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcmp(name + strlen(".debug_"), others[i]) == 0)
-			return false;
-	return true;
-}
-
-/* libdw takes all of them into memory, unpacked, when it begins: those that it can see. */
-static int check_sections(Elf *elf)
-{
-	uint64_t total = 0;
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) != 0)
-		return -ENOEXEC;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *name;
-		GElf_Shdr sh;
-		GElf_Chdr ch;
-
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, sh.sh_name);
-		if (!name || (strncmp(name, ".debug_", 7) != 0 && strncmp(name, ".zdebug", 7) != 0))
-			continue;
-		if (!is_needed(name)) {
-			sh.sh_type = SHT_NOBITS; /* for us; the file stays as it is */
-			(void)gelf_update_shdr(scn, &sh);
-			continue;
-		}
-		if (sh.sh_size > MAX_DEBUG_BYTES)
-			return -EFBIG;
-		total += sh.sh_size;
-		if ((sh.sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &ch)) {
-			if (ch.ch_size > MAX_DEBUG_BYTES)
-				return -EFBIG;
-			total += ch.ch_size;
-		}
-		if (total > MAX_DEBUG_BYTES)
-			return -EFBIG;
-	}
-	return 0;
-}
-
-static int open_dwarf(int fd, Elf **ret_elf, Dwarf **ret)
-{
-	int r = elf_file_open(fd, ret_elf);
-
-	if (r == 0)
-		r = check_sections(*ret_elf);
-	if (r < 0)
-		return r;
-	*ret = dwarf_begin_elf(*ret_elf, DWARF_C_READ, NULL);
-	return *ret ? 0 : -ENOEXEC;
-}
-
-/* Is it the one that the link of `fd` names? */
-static bool is_alt_of(int fd, int alt_fd)
-{
-	struct elf_debug of, alt;
-
-	return elf_debug_read(fd, &of) == 0 && elf_debug_read(alt_fd, &alt) == 0 &&
-	       of.alt_build_id_len && of.alt_build_id_len == alt.build_id_len &&
-	       memcmp(of.alt_build_id, alt.build_id, alt.build_id_len) == 0;
-}
-
 static struct unit *unit_at(const struct dwarf_lines *d, size_t i)
 {
 	return (struct unit *)d->units.data + i;
@@ -253,10 +177,11 @@ int dwarf_lines_load(int fd, int alt_fd, struct dwarf_lines **ret)
 
 	if (!d)
 		return -ENOMEM;
-	r = open_dwarf(fd, &d->elf, &d->dwarf);
+	r = dwarf_file_open(fd, false, &d->elf, &d->dwarf);
 	if (r < 0)
 		goto fail;
-	if (alt_fd >= 0 && is_alt_of(fd, alt_fd) && open_dwarf(alt_fd, &d->alt_elf, &d->alt) == 0)
+	if (alt_fd >= 0 && dwarf_file_is_alt(fd, alt_fd) &&
+	    dwarf_file_open(alt_fd, false, &d->alt_elf, &d->alt) == 0)
 		dwarf_setalt(d->dwarf, d->alt);
 	r = index_units(d);
 	if (r < 0)

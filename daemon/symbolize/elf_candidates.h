@@ -21,6 +21,7 @@ struct elf_candidate {
 	const char *name; /* in memory of the Elf that it is from */
 	uint8_t binding;
 	bool is_plt;
+	bool is_ifunc; /* chooses a function when it is loaded */
 	bool is_label; /* has no type: a function written in assembler, or a place in one */
 };
 

@@ -128,6 +128,7 @@ static int add_functions(Elf *elf, const struct elf_symtab *st, struct elf_candi
 		c.start = sym.st_value;
 		c.section_end = sections[sym.st_shndx].end;
 		c.binding = GELF_ST_BIND(sym.st_info);
+		c.is_ifunc = GELF_ST_TYPE(sym.st_info) == STT_GNU_IFUNC;
 		if (__builtin_add_overflow(sym.st_value, sym.st_size, &c.end))
 			continue;
 		r = elf_candidates_add(cs, &c);

@@ -18,11 +18,6 @@ struct place {
 	uint64_t pc, base, semaphore;
 };
 
-struct probe {
-	struct place at;
-	const char *provider, *name;
-};
-
 /* 0: in no segment with these flags. */
 static uint64_t offset_of(Elf *elf, uint64_t vaddr, GElf_Word flags, uint64_t len)
 {
@@ -63,20 +58,30 @@ static const char *text_at(const char *bytes, size_t size, size_t *at)
 	return text;
 }
 
-static bool parse(const char *desc, size_t size, struct probe *ret)
+static bool parse(Elf *elf, const char *desc, size_t size, struct elf_usdt_probe *ret)
 {
-	size_t at = sizeof(ret->at);
+	size_t at = sizeof(struct place);
+	struct place place;
 
-	if (size < sizeof(ret->at))
+	if (size < sizeof(place))
 		return false;
-	memcpy(&ret->at, desc, sizeof(ret->at));
+	memcpy(&place, desc, sizeof(place));
 	ret->provider = text_at(desc, size, &at);
 	ret->name = ret->provider ? text_at(desc, size, &at) : NULL;
-	return ret->name != NULL;
+	if (!ret->name)
+		return false;
+	ret->args = text_at(desc, size, &at);
+	if (!ret->args)
+		ret->args = "";
+	move(elf, &place);
+	ret->pc = place.pc;
+	ret->offset = offset_of(elf, place.pc, PF_X, 1);
+	ret->semaphore = place.semaphore ? offset_of(elf, place.semaphore, PF_W, 2) : 0;
+	return true;
 }
 
 /* "PROVIDER:NAME" */
-static bool is_called(const struct probe *p, const char *wanted)
+static bool is_called(const struct elf_usdt_probe *p, const char *wanted)
 {
 	size_t len = strlen(p->provider);
 
@@ -91,20 +96,7 @@ static const char *behind(const char *prefix, const char *name)
 	return strncmp(name, prefix, len) == 0 ? name + len : NULL;
 }
 
-static void match(Elf *elf, const struct probe *p, const char *name, uint64_t *ret_offset)
-{
-	const char *site = behind(ELF_USDT_SITE, name);
-	const char *semaphore = behind(ELF_USDT_SEMAPHORE, name);
-
-	if (*ret_offset)
-		return;
-	if (site && is_called(p, site))
-		*ret_offset = offset_of(elf, p->at.pc, PF_X, 1);
-	else if (semaphore && p->at.semaphore && is_called(p, semaphore))
-		*ret_offset = offset_of(elf, p->at.semaphore, PF_W, 2);
-}
-
-static void find(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets)
+void elf_usdt_each(Elf *elf, elf_usdt_fn *fn, void *ctx)
 {
 	size_t next, name_at, desc_at;
 	Elf_Data *data;
@@ -118,26 +110,49 @@ static void find(Elf *elf, const char *names, size_t stride, size_t n, uint64_t 
 	for (size_t at = 0; (next = gelf_getnote(data, at, &note, &name_at, &desc_at)) > 0;
 	     at = next) {
 		const char *bytes = data->d_buf;
-		struct probe p;
+		struct elf_usdt_probe p;
 
-		if (note.n_type != NOTE_PROBE || note.n_namesz != sizeof(OWNER) ||
-		    memcmp(bytes + name_at, OWNER, sizeof(OWNER)) != 0 ||
-		    !parse(bytes + desc_at, note.n_descsz, &p))
+		if (note.n_type == NOTE_PROBE && note.n_namesz == sizeof(OWNER) &&
+		    memcmp(bytes + name_at, OWNER, sizeof(OWNER)) == 0 &&
+		    parse(elf, bytes + desc_at, note.n_descsz, &p))
+			fn(ctx, &p);
+	}
+}
+
+/* Names that are looked for. */
+struct wanted {
+	const char *names;
+	size_t stride, n;
+	uint64_t *offsets;
+};
+
+static void match(void *ctx, const struct elf_usdt_probe *p)
+{
+	const struct wanted *w = ctx;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const char *name = w->names + i * w->stride;
+		const char *site = behind(ELF_USDT_SITE, name);
+		const char *semaphore = behind(ELF_USDT_SEMAPHORE, name);
+
+		if (w->offsets[i])
 			continue;
-		move(elf, &p.at);
-		for (size_t i = 0; i < n; i++)
-			match(elf, &p, names + i * stride, &ret_offsets[i]);
+		if (site && is_called(p, site))
+			w->offsets[i] = p->offset;
+		else if (semaphore && is_called(p, semaphore))
+			w->offsets[i] = p->semaphore;
 	}
 }
 
 size_t elf_usdt(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets)
 {
+	struct wanted wanted = { names, stride, n, ret_offsets };
 	size_t n_probes = 0;
 
 	for (size_t i = 0; i < n; i++)
 		n_probes += behind(ELF_USDT_SITE, names + i * stride) ||
 			    behind(ELF_USDT_SEMAPHORE, names + i * stride);
 	if (n_probes > 0)
-		find(elf, names, stride, n, ret_offsets);
+		elf_usdt_each(elf, match, &wanted);
 	return n_probes;
 }

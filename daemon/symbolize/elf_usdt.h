@@ -24,4 +24,15 @@
  */
 size_t elf_usdt(Elf *elf, const char *names, size_t stride, size_t n, uint64_t *ret_offsets);
 
+struct elf_usdt_probe {
+	uint64_t pc;		     /* its address, as the file says */
+	uint64_t offset, semaphore;  /* in the file; 0: none, or outside */
+	const char *provider, *name; /* strings of the file */
+	const char *args;	     /* "8@%rdi -4@$5" */
+};
+
+/* Calls `fn` with each. */
+typedef void elf_usdt_fn(void *ctx, const struct elf_usdt_probe *probe);
+void elf_usdt_each(Elf *elf, elf_usdt_fn *fn, void *ctx);
+
 #endif

@@ -35,6 +35,7 @@ struct files_batch {
 		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
 		struct files_v8 v8;
 		struct files_jvm jvm;
+		struct files_probe probe;
 	};
 	/* Workers that others killed over this file; goes on from the owner's number. */
 	unsigned n_kills;

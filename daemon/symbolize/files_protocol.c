@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "files_places.h"
+
 size_t files_request_len(const struct files_request *req)
 {
 	size_t head_len = offsetof(struct files_request, offsets);
@@ -32,6 +34,11 @@ size_t files_request_len(const struct files_request *req)
 		return req->n <= FILES_V8_MAX ? head_len + sizeof(req->v8) : 0;
 	case FILES_JVM_NAMES:
 		return req->n <= FILES_V8_MAX ? head_len + sizeof(req->jvm) : 0;
+	case FILES_PLACES:
+	case FILES_TYPES:
+		return req->n == 0 && req->probe.words_len <= FILES_PROBE_WORDS
+			       ? head_len + sizeof(req->probe)
+			       : 0;
 	default:
 		return 0;
 	}
@@ -74,6 +81,11 @@ void files_reply_debug(struct files_writer *w, const struct files_debug *debug)
 void files_reply_facts(struct files_writer *w, const struct v8_facts *facts)
 {
 	put(w, facts, sizeof(*facts));
+}
+
+void files_reply_bytes(struct files_writer *w, const void *bytes, size_t len)
+{
+	put(w, bytes, len);
 }
 
 bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n)
@@ -181,7 +193,7 @@ static bool head_valid(const struct files_reply_head *h)
 		return false;
 	if (h->n > 0 && h->status != FILES_OK)
 		return false;
-	if (h->kind > FILES_JVM_NAMES || h->n > max_entries(h->kind))
+	if (h->kind > FILES_TYPES || h->n > max_entries(h->kind))
 		return false;
 	if (h->build_id_len && (h->build_id_len < BUILD_ID_MIN || h->build_id_len > BUILD_ID_MAX))
 		return false;
@@ -322,6 +334,10 @@ static bool content_valid(struct files_reply *reply)
 	case FILES_V8_NAMES:
 	case FILES_JVM_NAMES:
 		return all_valid(reply, lines_valid);
+	case FILES_PLACES:
+		return files_places_decode(reply->entries, reply->len, NULL, NULL) == 0;
+	case FILES_TYPES:
+		return true; /* probe_types_decode() looks at it as a whole */
 	default:
 		return all_valid(reply, entry_valid);
 	}

@@ -49,6 +49,8 @@ enum files_kind {
 	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
 	FILES_STARTS = 9,    /* do functions begin at these offsets? */
 	FILES_JVM_NAMES = 10, /* which methods are these? The file is /proc/PID/mem */
+	FILES_PLACES = 11, /* where is it that is to be probed? */
+	FILES_TYPES = 12,  /* what does the DWARF say of the place that is probed? */
 };
 
 /* See struct jit_read. */
@@ -74,11 +76,28 @@ struct files_jvm {
 	uint64_t methods[FILES_V8_MAX];
 };
 
+#define FILES_PROBE_SYMBOL 256
+#define FILES_PROBE_GROUP  64
+#define FILES_PROBE_WORDS  4608 /* of all expressions of a probe */
+
+/* files_probe.flags */
+#define FILES_PROBE_USDT 1
+
+struct files_probe {
+	uint64_t offset; /* in the function */
+	uint64_t vaddr;	 /* TYPES: where the function begins */
+	uint32_t flags;
+	uint32_t words_len;
+	char symbol[FILES_PROBE_SYMBOL]; /* function, or name of a USDT probe; may be a glob */
+	char group[FILES_PROBE_GROUP];	 /* the provider */
+	char words[FILES_PROBE_WORDS];	 /* TYPES: of probe_expr_words() */
+};
+
 /* Which descriptors come along, in this order. */
 enum files_fds {
-	FILES_FD_MAIN = 1, /* the file; for lines the one with the DWARF */
+	FILES_FD_MAIN = 1, /* the file; for LINES, TYPES the one with the DWARF */
 	/*
-	 * NAMES, DEBUG: its debug file, or what may be it; LINES: the file that it shares
+	 * NAMES, DEBUG, PLACES: its debug file, or what may be it; LINES, TYPES: the file that it shares
 	 * with others; TABLE, GENERATED: a memfd to write to
 	 */
 	FILES_FD_SECOND = 2,
@@ -104,6 +123,7 @@ struct files_request {
 		char functions[FILES_FUNCTIONS_MAX][FILES_FUNCTION_NAME_MAX];
 		struct files_v8 v8;
 		struct files_jvm jvm;
+		struct files_probe probe;
 	};
 };
 
@@ -112,7 +132,7 @@ enum files_status {
 	FILES_OK = 2,	     /* one entry for each offset; of LINES as many as there is room for */
 	FILES_BROKEN = 3,    /* not a file that can be read; no entries */
 	FILES_GONE = 4,	     /* came without a descriptor, and is not kept; no entries */
-	FILES_TOO_LARGE = 5, /* beyond what the worker may use; no entries */
+	FILES_TOO_LARGE = 5, /* beyond what the worker may use, or a reply hold; no entries */
 };
 
 struct files_reply_head {
@@ -203,6 +223,9 @@ void files_reply_facts(struct files_writer *w, const struct v8_facts *facts);
  * would not fit.
  */
 bool files_reply_lines(struct files_writer *w, const struct source_frame *frames, size_t n);
+
+/* Of PLACES and TYPES, which have a form of their own; it fits. */
+void files_reply_bytes(struct files_writer *w, const void *bytes, size_t len);
 
 /* ---- daemon ---- */
 

@@ -19,6 +19,7 @@
 #include "elf_symbols.h"
 #include "files_jit.h"
 #include "files_jvm.h"
+#include "files_probes.h"
 #include "files_tables.h"
 #include "files_v8.h"
 #include "files_worker.h"
@@ -401,6 +402,10 @@ void files_serve(struct files_server *s, struct files_request *req, const int fd
 		files_v8_serve_names(req, own[0], reply);
 	else if (req->kind == FILES_JVM_NAMES)
 		files_jvm_serve_names(req, own[0], reply);
+	else if (req->kind == FILES_PLACES)
+		files_probes_serve_places(req, own, reply);
+	else if (req->kind == FILES_TYPES)
+		files_probes_serve_types(req, own, reply);
 	else if (req->kind == FILES_DEBUG)
 		serve_debug(own, &head, reply);
 	else if (req->kind == FILES_OBJECTS)

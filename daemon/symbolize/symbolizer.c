@@ -62,6 +62,7 @@ int symbolizer_new(struct symbolizer **ret)
 	TAILQ_INIT(&sym->work);
 	TAILQ_INIT(&sym->queries);
 	TAILQ_INIT(&sym->lines_asked);
+	TAILQ_INIT(&sym->probe_batches);
 	/* Without it stripped programs have the names that they still have themselves. */
 	if (debug_files_new("/", &sym->debug_files) < 0)
 		sym->debug_files = NULL;
@@ -433,6 +434,8 @@ static void on_done(void *ctx, struct files_batch *batch, enum files_result resu
 		close(batch->second_fd);
 	if (m->is_failed && m->n_busy == 0)
 		modules_close(m);
+	if (batch->kind == FILES_DEBUG)
+		symbolizer_probes_go(sym);
 	free(q);
 	symbolizer_ask(sym);
 }
@@ -550,6 +553,7 @@ void symbolizer_collect(struct symbolizer *sym, uint64_t now_ns)
 
 	files_pool_collect(sym->pool, now_ns);
 	symbolizer_lines_collect(sym, now_ns);
+	symbolizer_probes_collect(sym, now_ns);
 	if (sym->jit_client)
 		files_client_collect(sym->jit_client, now_ns);
 	symbolizer_ask(sym);
@@ -576,6 +580,7 @@ void symbolizer_free(struct symbolizer *sym)
 	if (!sym)
 		return;
 	symbolizer_lines_done(sym);
+	symbolizer_probes_done(sym);
 	files_pool_free(sym->pool);
 	files_client_free(sym->jit_client);
 	location_store_free(sym->locations);

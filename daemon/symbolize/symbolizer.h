@@ -186,6 +186,28 @@ void symbolizer_ask_functions(struct symbolizer *sym, struct module *module,
  */
 void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const uint64_t *offsets,
 			   size_t n, symbolizer_functions_fn *fn, void *ctx);
+/*
+ * The places of a probe in the module's file (files_places.h), and the types of one of them
+ * (probe_types_decode(); nothing: the file has no DWARF about it). `bytes` are valid during
+ * the call, which may be before the question returns; NULL but for SYMBOLIZER_PROBE_OK.
+ */
+enum symbolizer_probe_result {
+	SYMBOLIZER_PROBE_OK,
+	SYMBOLIZER_PROBE_BROKEN,    /* the file cannot be read */
+	SYMBOLIZER_PROBE_GONE,	    /* it cannot be reached, or there is no worker */
+	SYMBOLIZER_PROBE_TOO_LARGE, /* for the worker, or the answer */
+	SYMBOLIZER_PROBE_KILLER,    /* the worker died of it, or hung */
+};
+struct files_probe;
+typedef void symbolizer_probe_fn(void *ctx, enum symbolizer_probe_result result,
+				 const uint8_t *bytes, size_t len);
+void symbolizer_ask_places(struct symbolizer *sym, struct module *module,
+			   const struct files_probe *probe, symbolizer_probe_fn *fn, void *ctx);
+void symbolizer_ask_types(struct symbolizer *sym, struct module *module,
+			  const struct files_probe *probe, symbolizer_probe_fn *fn, void *ctx);
+/* What the worker said was wrong: another one takes over. */
+void symbolizer_probes_distrust(struct symbolizer *sym);
+pid_t symbolizer_probes_worker_pid(const struct symbolizer *sym); /* 0: none now */
 /* What the module's file says of the V8 in it. `facts` is NULL when the file cannot be read. */
 struct v8_facts;
 typedef void symbolizer_v8_fn(void *ctx, const struct module *module, const struct v8_facts *facts);

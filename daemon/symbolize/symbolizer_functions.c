@@ -68,5 +68,9 @@ void symbolizer_ask_starts(struct symbolizer *sym, struct module *module, const 
 
 bool symbolizer_wait(struct symbolizer *sym, uint64_t max_ns)
 {
-	return files_pool_wait(sym->pool, max_ns);
+	bool is_there = files_pool_wait(sym->pool, max_ns);
+
+	if (sym->probes_client)
+		is_there &= files_client_wait(sym->probes_client, max_ns);
+	return is_there;
 }

@@ -2,9 +2,9 @@
 /*
  * symbolizer_impl.h - the insides of the symbolizer, shared by symbolizer.c
  * (locations and their names), symbolizer_debug.c (where the names of stripped
- * files are), symbolizer_functions.c (where functions are), symbolizer_lines.c
- * (source lines), symbolizer_generated.c (code that processes generate) and
- * symbolizer_kernel.c (the kernel's functions).
+ * files are), symbolizer_functions.c (where functions are), symbolizer_probes.c (places of
+ * probes), symbolizer_lines.c (source lines), symbolizer_generated.c (code that processes
+ * generate) and symbolizer_kernel.c (the kernel's functions).
  */
 #ifndef SYMBOLIZER_IMPL_H
 #define SYMBOLIZER_IMPL_H
@@ -56,6 +56,11 @@ struct symbolizer {
 	size_t n_queries;
 	uint64_t lines_used_ns;
 
+	struct files_client *probes_client; /* NULL: not needed now */
+	TAILQ_HEAD(, probe_batch) probe_batches; /* that wait until debug files are known */
+	size_t n_probe_batches;			 /* also on their way */
+	uint64_t probes_used_ns;
+
 	uint64_t seed; /* names of generated code must not be chosen to collide */
 	uint64_t n_files_failed, n_over_cap;
 };
@@ -94,6 +99,11 @@ void symbolizer_kernel_collect(struct symbolizer *sym, uint64_t now_ns);
 /* symbolizer_functions.c */
 void symbolizer_functions_done(struct symbolizer *sym, struct question *q, enum files_result result,
 			       const struct files_reply *reply);
+
+/* symbolizer_probes.c: more is known of a module; about once a second; at the end. */
+void symbolizer_probes_go(struct symbolizer *sym);
+void symbolizer_probes_collect(struct symbolizer *sym, uint64_t now_ns);
+void symbolizer_probes_done(struct symbolizer *sym);
 
 /* symbolizer_lines.c: about once a second; and at the end. */
 void symbolizer_lines_collect(struct symbolizer *sym, uint64_t now_ns);

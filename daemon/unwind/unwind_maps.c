@@ -514,7 +514,11 @@ const struct unwind_rule *unwind_maps_rule(const struct unwind_maps *m, uint32_t
 	at = m->data->pages[first + page];
 	if (at == UNWIND_NO_ROWS)
 		return NULL;
-	rows = m->shards[at >> UNWIND_SHARD_SHIFT].rows + (at & (UNWIND_SHARD_ROWS - 1));
+	/* In a child of fork() the maps go on to change, and have shards that it has not. */
+	rows = m->shards[at >> UNWIND_SHARD_SHIFT].rows;
+	if (!rows)
+		return NULL;
+	rows += at & (UNWIND_SHARD_ROWS - 1);
 	n = UNWIND_ROW_OFFSET(rows[0]);
 	at = 0;
 	while (n > 1) {

@@ -9,6 +9,21 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void check_trigger(const struct trigger_config *t, bool whole)
+{
+	struct trigger_spec spec;
+	char why[TRIGGER_WHY_LEN];
+
+	if (!memchr(t->name, 0, sizeof(t->name)) || !t->name[0] || strchr(t->name, '/') ||
+	    t->name[0] == '.' || t->n_on > TRIGGER_CONFIG_ON || (whole && t->n_on == 0))
+		abort();
+	if (t->keep < 1 || t->keep > 1000 || t->size_bytes < 1 << 20 || t->min_interval_ns == 0)
+		abort();
+	for (unsigned i = 0; i < t->n_on; i++)
+		if (trigger_spec_parse(t->on[i], &spec, why) < 0)
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct config config;
@@ -25,5 +40,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    config.max_clients < 1 || config.max_clients > 1024 ||
 	    !memchr(config.group, 0, sizeof(config.group)))
 		abort();
+	if (config.triggers.n > TRIGGER_CONFIGS)
+		abort();
+	for (unsigned i = 0; i < config.triggers.n; i++)
+		check_trigger(&config.triggers.list[i], r == 0);
 	return 0;
 }

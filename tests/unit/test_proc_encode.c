@@ -18,6 +18,7 @@
 #include "proc_events.h"
 #include "process/process_table_update.h"
 #include "trace_file.h"
+#include "trace_tap.h"
 #include "trace_writer.h"
 
 #define T0	     (1000 * NS_PER_SEC) /* the session's start */
@@ -783,6 +784,60 @@ START_TEST(an_exec_with_more_arguments_than_fit_is_invalid)
 }
 END_TEST
 
+/* ---- who listens ---- */
+
+static char told[512];
+
+static void listen(void *ctx, const struct trace_tap_event *ev)
+{
+	size_t len = strlen(told);
+
+	(void)ctx;
+	ck_assert_int_eq(ev->kind, TAP_INSTANT);
+	ck_assert_str_eq(ev->category, "process");
+	len += (size_t)snprintf(told + len, sizeof(told) - len, "%s of %u at %lu", ev->name,
+				ev->tgid, (unsigned long)(ev->time_ns - T0));
+	for (size_t i = 0; i < ev->n_args; i++)
+		len += ev->args[i].type == ARG_STRING
+			       ? (size_t)snprintf(told + len, sizeof(told) - len, " %s=%s",
+						  ev->args[i].name, ev->args[i].s)
+			       : (size_t)snprintf(told + len, sizeof(told) - len, " %s=%lu",
+						  ev->args[i].name, ev->args[i].u);
+	snprintf(told + len, sizeof(told) - len, "\n");
+}
+
+static void ends(uint64_t time_ns, uint32_t tgid, uint32_t tid, uint64_t start_ns, uint32_t flags,
+		 unsigned status)
+{
+	struct proc_task_event ev =
+		event(PROC_EXIT, time_ns, tgid, tid, start_ns, tid == 10 ? "first" : "worker");
+
+	ev.process_start_ns = OLD;
+	ev.flags = flags;
+	ev.exit_code = status;
+	happens(&ev.hdr);
+}
+
+START_TEST(a_listener_hears_how_processes_end)
+{
+	struct proc_task_event one = event(PROC_NEWTASK, OLD + 10, 10, 10, OLD, "first");
+
+	happens(&one.hdr);
+	begin_session();
+	ends(T0 + 1, 10, 10, OLD, PROC_IS_LAST, 1 << 8); /* nobody listens */
+	ck_assert_int_eq(trace_writer_tap(writer, listen, NULL), 0);
+	told[0] = '\0';
+	ends(T0 + 2, 10, 11, OLD + 5, 0, 0); /* a thread that leaves others */
+	ends(T0 + 3, 10, 12, OLD + 5, PROC_IS_LAST, 3 << 8);
+	ends(T0 + 4, 10, 10, OLD, PROC_IS_LAST, 3 << 8); /* both thought that they are the last */
+	ends(T0 + 5, 20, 20, OLD, PROC_IS_LAST, 6 | 0x80);
+	ends(T0 + 6, 21, 21, OLD, PROC_IS_LAST, 9);
+	ck_assert_str_eq(told, "exit of 10 at 3 comm=first code=3\n"
+			       "exit of 20 at 5 comm=worker signal=6 core_dumped=1\n"
+			       "exit of 21 at 6 comm=worker signal=9\n");
+}
+END_TEST
+
 static TCase *new_case(Suite *s, const char *name)
 {
 	TCase *t = tcase_create(name);
@@ -828,6 +883,8 @@ int main(void)
 	t = new_case(s, "much");
 	tcase_add_test(t, a_storm_is_written_whole_and_each_event_once);
 	tcase_add_test(t, a_loss_shows_in_the_next_bundle_of_its_cpu);
+	t = new_case(s, "listener");
+	tcase_add_test(t, a_listener_hears_how_processes_end);
 	t = new_case(s, "records");
 	tcase_add_test(t, records_that_cannot_be_are_invalid);
 	tcase_add_test(t, an_exec_with_more_arguments_than_fit_is_invalid);

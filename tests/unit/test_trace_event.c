@@ -271,7 +271,7 @@ START_TEST(a_complete_trace_with_its_account_is_good)
 		attrs[i].is_number = true;
 		attrs[i].number = numbers[i];
 	}
-	ck_assert_int_eq(trace_meta_ftrace_stats(w.writer, dropped, 2, false), 0);
+	ck_assert_int_eq(trace_meta_ftrace_stats(w.writer, dropped, 2, false, boot_ns()), 0);
 	ck_assert_int_eq(trace_meta_loss(w.writer, trace_track(w.writer, &loss), now, "x",
 					 "ring full", 1, 3),
 			 0);
@@ -280,7 +280,7 @@ START_TEST(a_complete_trace_with_its_account_is_good)
 			 0);
 	ck_assert_int_eq(trace_meta_loss(w.writer, 0, now, "x", "y", -1, 1), -ENOMEM);
 	ck_assert_int_eq(trace_meta_attributes(w.writer, attrs, 6), 0);
-	ck_assert_int_eq(trace_meta_ftrace_stats(w.writer, dropped, 2, true), 0);
+	ck_assert_int_eq(trace_meta_ftrace_stats(w.writer, dropped, 2, true, boot_ns()), 0);
 	ck_assert_int_eq(trace_meta_stats(w.writer, per_source, 2), 0);
 	ck_assert_int_eq(trace_meta_clocks(w.writer), 0);
 	ck_assert_int_eq(trace_meta_milestone(w.writer, TRACE_DISABLED, boot_ns()), 0);

@@ -328,6 +328,8 @@ static void do_actions(char **argv)
 			send_request(4, NULL, 0);
 		} else if (strcmp(what, "status") == 0) {
 			send_request(5, NULL, 0);
+		} else if (strcmp(what, "snapshot") == 0) {
+			send_request(7, NULL, 0);
 		} else if (strcmp(what, "head") == 0 && (n_args = 2)) {
 			uint8_t head[HEAD];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json.h - writes JSON to a stream. The caller keeps objects and arrays
- * balanced; `name` is NULL inside an array and at the top.
+ * json.h - writes JSON to a stream or into memory. The caller keeps objects and
+ * arrays balanced; `name` is NULL inside an array and at the top.
  */
 #ifndef JSON_H
 #define JSON_H
@@ -10,10 +10,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "buf.h"
+
 #define JSON_MAX_DEPTH 16
 
-struct json { /* initialise with { .out = stream } */
+struct json { /* initialise with { .out = stream } or { .buf = memory } */
 	FILE *out;
+	struct buf *buf;
+	bool failed; /* memory was out: what is in `buf` is not whole */
 	unsigned depth;
 	bool not_first[JSON_MAX_DEPTH];
 	char closing[JSON_MAX_DEPTH];

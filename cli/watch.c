@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * watch.c - `tracectl watch`: what happens, as lines of JSON on standard output.
+ *
+ * Whoever reads them may be as slow as he likes: nothing is read from the daemon while
+ * lines wait for him, the daemon's queue fills, and it says how many lines are missing.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "clean.h"
+#include "client.h"
+#include "command.h"
+#include "output.h"
+#include "record_options.h"
+#include "record_summary.h"
+
+/* What a pipe takes without a wait when it takes anything. */
+#define WRITE_BYTES 4096
+
+struct watch {
+	struct record_options options;
+	struct client *client;
+	struct child command;
+	int signal_fd;
+	struct buf out; /* lines that standard output has not taken */
+	size_t out_pos;
+	bool stopping; /* the daemon was asked to */
+	bool ended;    /* it sends no more */
+	int status;
+};
+
+static int start(struct watch *w, char *line)
+{
+	Request req = REQUEST__INIT;
+	WatchRequest watch = WATCH_REQUEST__INIT;
+	StartRequest start = START_REQUEST__INIT;
+	char err[512];
+	Reply *reply;
+	int r;
+
+	record_fill_start(&start, &w->options);
+	start.command_line = line;
+	watch.start = &start;
+	watch.n_events = w->options.n_events;
+	watch.events = (char **)w->options.events;
+	watch.n_probes = w->options.n_chosen;
+	watch.probes = (char **)w->options.chosen;
+	watch.has_min_ns = w->options.min_ns != 0;
+	watch.min_ns = w->options.min_ns;
+	req.watch = &watch;
+	r = client_ask(w->client, &req, &reply, err, sizeof(err));
+	if (r < 0) {
+		fprintf(stderr, "tracectl: %s\n", clean(err));
+		return r;
+	}
+	for (size_t i = 0; reply->started && i < reply->started->n_sources; i++) {
+		const SourceState *s = reply->started->sources[i];
+
+		if (!w->options.quiet && s->name && s->why && s->why[0])
+			fprintf(stderr, "  %s: %s\n", clean(s->name), clean(s->why));
+	}
+	if (!w->options.quiet)
+		fputs("watching\n", stderr);
+	reply__free_unpacked(reply, NULL);
+	return 0;
+}
+
+/* ---- the daemon ---- */
+
+static void on_stopped(struct watch *w, const Stopped *msg)
+{
+	bool lost = record_print_losses(msg);
+
+	if (msg->lines_lost)
+		fprintf(stderr,
+			"  LOST beside %" PRIu64 " lines: %" PRIu64
+			", standard output was too slow\n",
+			msg->lines, msg->lines_lost);
+	w->status = lost || msg->lines_lost ? EXIT_LOSS : EXIT_OK;
+	if (msg->reason && msg->reason[0]) {
+		fprintf(stderr, "tracectl: the watch ended early: %s\n", clean(msg->reason));
+		w->status = EXIT_FAILED;
+	}
+	w->ended = true;
+}
+
+static int read_daemon(struct watch *w)
+{
+	struct client_message msg;
+	int r;
+
+	while (w->out_pos == w->out.len && !w->ended &&
+	       (r = client_next(w->client, 0, &msg)) != 0) {
+		if (r < 0) {
+			fprintf(stderr, "tracectl: %s\n",
+				r == -EPIPE ? "tracerd is gone"
+					    : "tracerd does not speak the protocol");
+			w->status = EXIT_DAEMON_GONE;
+			w->ended = true;
+			return 0;
+		}
+		w->out.len = w->out_pos = 0;
+		if (msg.trace)
+			r = buf_append(&w->out, msg.trace, msg.trace_len);
+		else if (msg.reply->stopped)
+			on_stopped(w, msg.reply->stopped);
+		else if (msg.reply->error && msg.reply->error->message)
+			fprintf(stderr, "tracectl: %s\n", clean(msg.reply->error->message));
+		client_message_done(&msg);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void ask_to_stop(struct watch *w)
+{
+	Request req = REQUEST__INIT;
+	StopRequest stop = STOP_REQUEST__INIT;
+
+	if (w->stopping)
+		return;
+	w->stopping = true;
+	req.stop = &stop;
+	/* If the daemon is gone we shall read its end of file. */
+	(void)client_send(w->client, &req);
+}
+
+/* ---- events ---- */
+
+/* Returns whether to give up at once. */
+static bool on_signal(struct watch *w)
+{
+	struct signalfd_siginfo info;
+	int error;
+
+	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGCHLD) {
+			if (w->stopping)
+				return true; /* asked twice */
+			ask_to_stop(w);
+		} else if (child_has_ended(&w->command)) {
+			error = child_error(&w->command);
+			if (error) {
+				fprintf(stderr, "tracectl: cannot run %s: %s\n",
+					clean(w->options.command[0]), strerror(error));
+				return true;
+			}
+			ask_to_stop(w);
+		}
+	}
+	return false;
+}
+
+/* Standard output takes something, or will never. 1: nobody reads it any more. */
+static int write_some(struct watch *w)
+{
+	size_t len = w->out.len - w->out_pos;
+	ssize_t n = write(STDOUT_FILENO, w->out.data + w->out_pos,
+			  len < WRITE_BYTES ? len : WRITE_BYTES);
+
+	if (n >= 0) {
+		w->out_pos += (size_t)n;
+		return 0;
+	}
+	if (errno == EINTR || errno == EAGAIN)
+		return 0;
+	if (errno == EPIPE)
+		return 1;
+	fprintf(stderr, "tracectl: cannot write the lines: %s\n", strerror(errno));
+	return -errno;
+}
+
+static int run(struct watch *w)
+{
+	struct pollfd fds[] = {
+		{ .fd = client_fd(w->client), .events = POLLIN },
+		{ .fd = w->signal_fd, .events = POLLIN },
+		{ .fd = STDOUT_FILENO },
+	};
+
+	for (;;) {
+		bool waits = w->out_pos < w->out.len;
+		int r = 0;
+
+		if (w->ended && !waits)
+			return w->status;
+		fds[0].fd = waits || w->ended ? -1 : client_fd(w->client);
+		fds[2].events = waits ? POLLOUT : 0;
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			return EXIT_FAILED;
+		if (fds[1].revents && on_signal(w))
+			return EXIT_FAILED;
+		if (waits && fds[2].revents)
+			r = write_some(w);
+		else if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
+			r = 1;
+		/* Also without a word from poll(): some may have been read with what came before. */
+		if (r == 0)
+			r = read_daemon(w);
+		if (r != 0)
+			return r > 0 ? EXIT_OK : EXIT_FAILED;
+	}
+}
+
+static int catch_signals(struct watch *w)
+{
+	sigset_t set;
+
+	/* A script's "tracectl watch &" starts with SIGINT ignored, and signalfd would not see it.
+	 */
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	w->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return w->signal_fd < 0 ? -errno : 0;
+}
+
+int cmd_watch(int argc, char **argv)
+{
+	struct watch w = { .signal_fd = -1, .command = CHILD_NONE, .status = EXIT_FAILED };
+	char *line = output_command_line(argc, argv); /* before lists in it are split */
+	int status = EXIT_FAILED, r;
+	char err[512];
+
+	r = watch_options_parse(argc, argv, &w.options);
+	if (r < 0) {
+		free(line);
+		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
+	}
+	if (catch_signals(&w) < 0 || record_prepare_child(&w.options, &w.command) < 0) {
+		fprintf(stderr, "tracectl: %s\n", strerror(errno));
+		goto done;
+	}
+	if (client_open(&w.client, err, sizeof(err)) < 0) {
+		fprintf(stderr, "tracectl: %s\n", clean(err));
+		goto done;
+	}
+	if (start(&w, line) < 0)
+		goto done;
+	child_run(&w.command);
+	status = run(&w);
+
+done:
+	child_kill_waiting(&w.command);
+	client_close(w.client);
+	child_done(&w.command);
+	if (w.signal_fd >= 0)
+		close(w.signal_fd);
+	buf_done(&w.out);
+	free(line);
+	return status;
+}
