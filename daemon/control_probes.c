@@ -145,7 +145,7 @@ static void list_probe(void *ctx, struct probe *p)
 	l->msg.cost_ns = p->cost_ns;
 }
 
-int control_probes_list(struct control_probes *cp, struct control_client *client, uint32_t id)
+static int list(struct control_probes *cp, struct control_client *client, uint32_t id)
 {
 	struct listed *listed = calloc(1, sizeof(*listed));
 	Reply reply = REPLY__INIT;
@@ -330,7 +330,7 @@ static int add_all(struct adding *a, const ProbeAddRequest *req, char why[WHY_LE
 	return r;
 }
 
-int control_probes_add(struct control_probes *cp, struct control_client *client, const Request *req)
+static int add(struct control_probes *cp, struct control_client *client, const Request *req)
 {
 	struct adding *a = calloc(1, sizeof(*a));
 	char why[WHY_LEN] = "";
@@ -405,8 +405,8 @@ static uint32_t removable(struct control_probes *cp, uint32_t id, const char *na
 	return 0;
 }
 
-int control_probes_remove(struct control_probes *cp, struct control_client *client,
-			  const Request *req)
+static int remove_probes(struct control_probes *cp, struct control_client *client,
+			 const Request *req)
 {
 	const ProbeRemoveRequest *remove = req->probe_remove;
 	char why[PROBE_WHY_LEN] = "";
@@ -431,4 +431,14 @@ int control_probes_remove(struct control_probes *cp, struct control_client *clie
 	reply.id = req->id;
 	reply.probe_removed = &msg;
 	return control_client_reply(client, &reply);
+}
+
+int control_probes_handle(struct control_probes *cp, struct control_client *client,
+			  const Request *req)
+{
+	if (req->probe_add)
+		return add(cp, client, req);
+	if (req->probe_remove)
+		return remove_probes(cp, client, req);
+	return list(cp, client, req->id);
 }

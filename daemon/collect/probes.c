@@ -403,13 +403,13 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 		r = probes_add(s->env.probes, &config->probes[i], (int)slot, config->uid, long_why,
 			       &id);
 		if (r < 0)
-			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", config->probes[i].name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.430s", config->probes[i].name,
 				 long_why);
 	}
 	if (r == 0) {
 		await_answers(s, &w);
 		if (w.failed) {
-			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", w.failed->def.name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.430s", w.failed->def.name,
 				 w.failed->why);
 			r = -EINVAL;
 		} else if (w.waits) {

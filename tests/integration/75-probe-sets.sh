@@ -85,6 +85,14 @@ check "so is the Python code that did it" seen 1 "^python-eval.*function=<module
 # ---- OpenJDK ----
 
 if command -v keytool >/dev/null; then
+	# Where it is has to be known before the first one runs, which is soon over.
+	jvm=$(readlink -f "$(command -v java)")
+	jvm=$(find "${jvm%/bin/java}" -name libjvm.so | head -n 1)
+	mkdir "$T/jvm"
+	for set in jvm-gc jvm-methods; do
+		sed "s,:libjvm.so:,:$jvm:," "$TRACER_PROBES/$set.probe" >"$T/jvm/$set.probe"
+	done
+	TRACER_PROBES=$T/jvm
 	# What a key costs in a small heap.
 	check "jvm-gc" record jvm-gc keytool -J-Xmx10m -J-XX:+UseSerialGC -J-Xlog:gc -genkeypair -alias a \
 		-keyalg RSA -keysize 2048 -dname CN=a -keystore "$T/keys" -storepass secret -validity 1
@@ -96,7 +104,9 @@ if command -v keytool >/dev/null; then
 	check "and counters of them" eval "grep -q '	jvm_old_generation$' '$T/dump' && grep -q '	jvm_eden$' '$T/dump'"
 	check "jvm-methods" record jvm-methods java -XX:+ExtendedDTraceProbes -version
 	check "its methods, when it was started for that" eval \
-		"grep -qx 'jvm-method class=java/lang/System method=<clinit> signature=()V' '$T/seen'"
+		"grep -qx 'jvm-method class=java/lang/System method=<clinit> signature=()V' '$T/seen' &&
+		grep -q '^jvm-method class=java/lang/String[$]CaseInsensitiveComparator method=<init> ' '$T/seen'"
+	TRACER_PROBES=$SRC/daemon/probes
 else
 	echo "# no OpenJDK (Debian: default-jre-headless)"
 fi
