@@ -11,7 +11,8 @@
 #define MAX_VALUES   512
 #define MAX_NAMES    1024
 #define MAX_STRINGS  (64u << 10)
-#define MAX_REGISTER 4096 /* beyond any struct pt_regs */
+#define MAX_REGISTER 4096	 /* beyond any struct pt_regs */
+#define MAX_DISTANCE (1ll << 60) /* from a register */
 
 /* What precedes the lists. */
 struct head {
