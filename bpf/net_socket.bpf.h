@@ -113,7 +113,7 @@ struct net_many {
 struct net_owner {
 	__u64 cgroup_id;
 	__u32 tgid, tid;
-	struct user_ids ids; /* the user's it was then */
+	struct user_ids ids; /* the user's it was then: remember_user(), always */
 };
 
 /* Of TCP. */

@@ -196,6 +196,7 @@ static __always_inline void put_who(struct net_owner *ret, struct task_struct *t
 	ret->tgid = task->tgid;
 	ret->tid = task->pid;
 	ret->cgroup_id = bpf_get_current_cgroup_id();
+	remember_user(&ret->ids, task);
 	if (!(task->flags & PF_IO_WORKER))
 		return;
 	u = bpf_task_storage_get(&net_urings, task, 0, 0);

@@ -83,6 +83,16 @@ became=$!
 mode=4755 plant secretsuid $ME
 others+=($!)
 suid=$!
+mode=2755 plant secretsgid $ME
+others+=($!)
+cp "$O/tests/integration/prog/whose" minenamesp
+nested=()
+if setpriv --reuid $ME --regid $ME --clear-groups unshare -Ur true 2>/dev/null; then
+	spawn setpriv --reuid $ME --regid $ME --clear-groups unshare -Ur "$T/minenamesp" minenamesp
+	nested=(minenamespcomm minenamesp-url)
+else
+	echo "# no user namespaces for users here"
+fi
 was_set() { grep -q "^Uid:.$ME.0" /proc/$suid/status; }
 wait_for 5 was_set || echo "# the set-user-id bit does nothing here"
 
@@ -135,20 +145,21 @@ these() { # SIGN WORD...
 	printf -- "${1/\%/%%}%s " "${@:2}"
 }
 check "root's has everybody" python3 "$WHOSE" all.trace +mine-datagram +secret-datagram \
-	$(every + mineown secretoth secretroot secretdrop secretbec secretsuid) +secretbec2comm \
+	$(every + mineown secretoth secretroot secretdrop secretbec secretsuid secretsgid) +secretbec2comm \
 	"+$T/secretoth" +busy_work
 mine=(mineowncomm mineownthr mineown-marker mineown-url mineown.host)
-secrets=(secretoth secretroot secretdrop secretsuid secret-datagram secretbecc secretbec- secretbec.
+secrets=(secretoth secretroot secretdrop secretsuid secretsgid secret-datagram secretbecc secretbec- secretbec.
 	tracerd irq/ swapper kworker)
 check "mine has what is mine, and what root's process has become, and nothing of others" \
-	python3 "$WHOSE" me.trace $(these + "${mine[@]}") +minewaitcomm +mineown-socket \
+	python3 "$WHOSE" me.trace $(these + "${mine[@]}" "${nested[@]}") +minewaitcomm +mineown-socket \
 	"+another user's thread" 	+mine-datagram "+$T/mineown" +busy_work +secretbec2comm +secretbec2-marker \
 	+secretbec2-url $(these - "${secrets[@]}") $(these % "${others[@]}")
+check "its processes are there" sh -c "! python3 $WHOSE me.trace %$own"
 check "so by default" python3 "$WHOSE" default.trace $(these + "${mine[@]}") \
 	$(these - "${secrets[@]}") $(these % "${others[@]}")
 check "the other one has theirs, and nothing of mine" python3 "$WHOSE" other.trace \
 	$(every + secretoth) +secret-datagram $(these - mine secretroot secretdrop secretbec \
-	secretsuid tracerd swapper) $(these % $own $waiter $became)
+	secretsuid secretsgid tracerd swapper) $(these % $own $waiter $became)
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 1 ]; then
 	check "no function of the kernel, but that they were there" python3 "$WHOSE" me.trace \
 		-do_syscall -entry_SYSCALL -schedule -x64_sys '+[kernel]'

@@ -137,13 +137,13 @@ static void turn(pid_t wakes)
 
 	snprintf(marker, sizeof(marker), "%s-marker", name);
 	tracer_begin(marker, tracer_str("value", name));
-	busy_work(0.003);
+	busy_work(0.002);
 	request();
 	datagram();
 	tracer_end(marker);
 	if (wakes > 0)
 		kill(wakes, SIGUSR1);
-	usleep(20000);
+	usleep(100000);
 }
 
 static void take_ids(uid_t uid, gid_t gid)
