@@ -33,7 +33,6 @@ has() { # N FILE FIELD=VALUE...
 
 # Whose file is known and watched, other recorders or not.
 spawn "$prog" busy 300
-busy=$!
 watch nest -e source:markers
 wait_for 60 grep -qs '"name":"busy"' "$T/nest" || fail "what is busy is watched"
 "$prog" nest &

@@ -11,7 +11,7 @@
 here=$SRC/tests/integration
 python=$(readlink -f /usr/bin/python3)
 keytool=$(readlink -f /usr/lib/jvm/java-*-openjdk-*/bin/keytool | head -n 1)
-[ -x "$python" ] && readelf -n "$python" | grep -q gc__start || skip "no python3 with USDT probes (Debian: python3)"
+readelf -n "$python" 2>/dev/null | grep -q gc__start || skip "no python3 with USDT probes (Debian: python3)"
 [ -x "$keytool" ] || skip "no OpenJDK (Debian: default-jre-headless)"
 export TRACER_PROBES=$SRC/daemon/probes
 
