@@ -3,7 +3,7 @@
 #
 # Recordings at the same time, of several users: each has what it asked for and nothing
 # else, at its own rate, and does not notice when another begins, ends or dies.
-# timeout: 300
+# timeout: 400
 . "$(dirname "$0")/lib.sh"
 
 need python3
