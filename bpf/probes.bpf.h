@@ -154,32 +154,49 @@ static __always_inline __u64 of_task(struct probes_run *run, __s64 what)
 
 /* ---- memory ---- */
 
+/* What the kernel was given by a program is the program's: BTF does not tell them apart. */
+static __always_inline bool is_in_kernel(__u64 at, bool is_kernel)
+{
+	return is_kernel && (__s64)at < 0;
+}
+
 static __always_inline bool load(void *dst, __u32 size, __u64 from, bool is_kernel, bool sleeps)
 {
-	if (is_kernel)
+	if (is_in_kernel(from, is_kernel))
 		return bpf_probe_read_kernel(dst, size, (const void *)from) == 0;
 	if (bpf_probe_read_user(dst, size, (const void *)from) == 0)
 		return true;
 	return sleeps && can_sleep && bpf_copy_from_user(dst, size, (const void *)from) == 0;
 }
 
-/* A string's length with its NUL, as it is in `dst`; less than 0: it cannot be read. */
-static __always_inline long load_text(void *dst, __u32 size, __u64 from, bool is_kernel,
-				      bool sleeps)
+/* Waits for the pages of a string. */
+static __always_inline void fetch(__u64 from, __u32 size)
 {
 	__u64 last = from + size - 1;
 	__u8 byte;
-	long n;
 
-	if (is_kernel)
-		return bpf_probe_read_kernel_str(dst, size, (const void *)from);
-	n = bpf_probe_read_user_str(dst, size, (const void *)from);
-	if (n >= 0 || !sleeps || !can_sleep)
-		return n;
 	(void)bpf_copy_from_user(&byte, 1, (const void *)from);
 	if ((from ^ last) >> 12)
 		(void)bpf_copy_from_user(&byte, 1, (const void *)(last & ~4095ull));
-	return bpf_probe_read_user_str(dst, size, (const void *)from);
+}
+
+/* A string's length with its NUL, as it is in `dst`; less than 0: it cannot be read. */
+static __always_inline long load_text(void *dst, __u32 size, __u64 from, __u32 flags, bool sleeps)
+{
+	long n;
+
+	if (is_in_kernel(from, flags & PROBES_KERNEL))
+		return bpf_probe_read_kernel_str(dst, size, (const void *)from);
+	n = bpf_probe_read_user_str(dst, size, (const void *)from);
+	if (n < 0 && sleeps && can_sleep) {
+		fetch(from, size);
+		n = bpf_probe_read_user_str(dst, size, (const void *)from);
+	}
+	/* One of a known size may end where the page does. */
+	if (n < 0 && flags & PROBES_SIZED && size > 1 &&
+	    bpf_probe_read_user(dst, size - 1, (const void *)from) == 0)
+		n = size;
+	return n;
 }
 
 /* ---- what becomes of values ---- */
@@ -211,26 +228,31 @@ static __always_inline void emit(struct probes_run *run, __u64 value)
 	run->ev.len += sizeof(*v) + v->len;
 }
 
-static __always_inline void emit_text(struct probes_run *run, __u64 from, __u64 max, bool is_kernel,
-				      bool sleeps)
+/* Of a string without a size one byte more than fits says that there is more. */
+static __always_inline void emit_text(struct probes_run *run, const struct probes_insn *insn,
+				      __u64 from, __u64 bytes, bool sleeps)
 {
 	struct probes_value *v = next_value(run);
+	__u64 max = insn->imm;
+	bool is_sized = insn->flags & PROBES_SIZED, is_longer;
 	long n = -1;
 
 	if (!v)
 		return;
 	if (max > PROBES_TEXT)
 		max = PROBES_TEXT;
-	/* One more than fits says that there is more. */
-	if (!run->has_failed)
-		n = load_text(v + 1, (__u32)max + 2, from, is_kernel, sleeps);
+	is_longer = is_sized && bytes > max;
+	if (is_sized && bytes < max)
+		max = bytes;
+	barrier_var(max);
+	if (!run->has_failed && max <= PROBES_TEXT)
+		n = load_text(v + 1, (__u32)max + (is_sized ? 1 : 2), from, insn->flags, sleeps);
 	v->is_text = 1;
 	v->is_unreadable = n < 0;
 	n = n > 0 ? n - 1 : 0;
-	if (n > max) {
-		v->is_cut = 1;
+	v->is_cut = n > max || (is_longer && n == max);
+	if (n > max)
 		n = max;
-	}
 	barrier_var(n);
 	if (n < 0 || n > PROBES_TEXT)
 		return; /* for the verifier: it is not */
@@ -241,10 +263,15 @@ static __always_inline void emit_text(struct probes_run *run, __u64 from, __u64 
 
 /* Whether the string at `from` is the text, or begins with it. */
 static __always_inline __u64 compare_text(struct probes_run *run, const char *text, __u64 from,
-					  __u32 flags, bool sleeps)
+					  __u32 flags, __u64 bytes, bool sleeps)
 {
+	__u32 size = PROBES_COMPARED;
+
+	if (flags & PROBES_SIZED && bytes < PROBES_COMPARED - 1)
+		size = (__u32)bytes + 1;
 	__builtin_memset(run->text, 0, sizeof(run->text));
-	if (load_text(run->text, PROBES_COMPARED, from, flags & PROBES_KERNEL, sleeps) < 0) {
+	barrier_var(size);
+	if (size <= PROBES_COMPARED && load_text(run->text, size, from, flags, sleeps) < 0) {
 		run->has_failed = 1;
 		return 0;
 	}
@@ -260,7 +287,7 @@ static __always_inline __u64 compare_text(struct probes_run *run, const char *te
 
 /* True: the hit is not wanted. */
 static __always_inline bool consume(struct probes_run *run, const struct probes_insn *insn, __u64 a,
-				    bool sleeps)
+				    __u64 b, bool sleeps)
 {
 	switch (insn->op) {
 	case PROBES_FILTER:
@@ -270,7 +297,7 @@ static __always_inline bool consume(struct probes_run *run, const struct probes_
 		emit(run, a);
 		break;
 	case PROBES_EMIT_TEXT:
-		emit_text(run, a, insn->imm, insn->flags & PROBES_KERNEL, sleeps);
+		emit_text(run, insn, a, b, sleeps);
 		break;
 	case PROBES_KEY:
 		run->ev.key = run->has_failed ? 0 : a;
@@ -287,11 +314,11 @@ static __always_inline bool consume(struct probes_run *run, const struct probes_
 /* ---- the machine ---- */
 
 static __always_inline __u64 value_of(struct probes_run *run, struct probes_place *place,
-				      const struct probes_insn *insn, __u64 a, bool sleeps)
+				      const struct probes_insn *insn, __u64 a, __u64 b, bool sleeps)
 {
 	bool is_signed = insn->flags & PROBES_SIGNED, is_kernel = insn->flags & PROBES_KERNEL;
 	__u32 size = insn->size;
-	__u64 value = 0, b = insn->b & (PROBES_REGISTERS - 1);
+	__u64 value = 0;
 
 	if (size == 0 || size > 8)
 		size = 8;
@@ -320,12 +347,9 @@ static __always_inline __u64 value_of(struct probes_run *run, struct probes_plac
 		return extend(a, size, is_signed);
 	case PROBES_TEXT_EQ:
 		return compare_text(run, place->texts[insn->imm & (PROBES_TEXTS - 1)], a,
-				    insn->flags, sleeps);
+				    insn->flags, b, sleeps);
 	}
-	barrier_var(b);
-	b = insn->flags & PROBES_IMM ? (__u64)insn->imm
-				     : run->registers[b & (PROBES_REGISTERS - 1)];
-	return calculate(insn->op, a, b, is_signed);
+	return calculate(insn->op, a, insn->flags & PROBES_IMM ? (__u64)insn->imm : b, is_signed);
 }
 
 static __always_inline bool is_taken(const struct probes_insn *insn, __u64 a)
@@ -333,12 +357,18 @@ static __always_inline bool is_taken(const struct probes_insn *insn, __u64 a)
 	return insn->op == PROBES_JUMP || (insn->op == PROBES_JUMP_IF ? a != 0 : a == 0);
 }
 
+static __always_inline __u64 *register_at(struct probes_run *run, __u32 i)
+{
+	barrier_var(i);
+	return &run->registers[i & (PROBES_REGISTERS - 1)];
+}
+
 /* Not 0: it was the last one. */
 static __always_inline int step(struct probes_run *run, struct probes_place *place, bool sleeps)
 {
-	__u32 pc, dst;
 	struct probes_insn *insn;
-	__u64 a;
+	__u64 a, b;
+	__u32 pc;
 
 	if (!run || !place)
 		return 1;
@@ -350,11 +380,10 @@ static __always_inline int step(struct probes_run *run, struct probes_place *pla
 	run->pc = pc + 1;
 	if (insn->op == PROBES_END)
 		return 1;
-	dst = insn->a;
-	barrier_var(dst);
-	a = run->registers[dst & (PROBES_REGISTERS - 1)];
+	a = *register_at(run, insn->a);
+	b = *register_at(run, insn->b);
 	if (insn->op >= PROBES_FILTER)
-		return consume(run, insn, a, sleeps);
+		return consume(run, insn, a, b, sleeps);
 	if (run->has_failed)
 		return 0; /* up to who takes the value */
 	if (insn->op >= PROBES_JUMP && insn->op <= PROBES_JUMP_UNLESS) {
@@ -362,10 +391,8 @@ static __always_inline int step(struct probes_run *run, struct probes_place *pla
 			run->pc += (__u32)insn->imm & 127;
 		return 0;
 	}
-	a = value_of(run, place, insn, a, sleeps);
-	dst = insn->dst;
-	barrier_var(dst);
-	run->registers[dst & (PROBES_REGISTERS - 1)] = a;
+	a = value_of(run, place, insn, a, b, sleeps);
+	*register_at(run, insn->dst) = a;
 	return 0;
 }
 

@@ -66,7 +66,8 @@ struct trace_check {
 	struct check_finding findings[N_CHECK_KINDS];
 	struct trace_summary summary;
 	int error;
-	size_t n_held; /* bytes of all lists */
+	bool is_snapshot; /* of a flight recorder: it begins in the midst of things */
+	size_t n_held;	  /* bytes of all lists */
 
 	struct hash *sequences; /* id -> struct check_sequence */
 

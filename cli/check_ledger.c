@@ -15,6 +15,7 @@
 
 #define PREFIX	    "ledger."
 #define INFERRED    "sched.inferred_switches" /* not events of the kernel's */
+#define SNAPSHOT    "tracer.snapshot.begin_ns"
 #define MAX_SOURCES 64
 #define NAME_LEN    32
 
@@ -126,6 +127,8 @@ void check_ledger_attributes(struct trace_check *c, const TraceAttributes *a)
 
 		if (at->key && strcmp(at->key, INFERRED) == 0 && at->has_long_value)
 			l->n_inferred = (uint64_t)at->long_value;
+		if (at->key && strcmp(at->key, SNAPSHOT) == 0)
+			c->is_snapshot = true;
 		if (!at->key || strncmp(at->key, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		if (fresh)

@@ -10,6 +10,7 @@
 #include "event.h"
 #include "io.h"
 #include "text.h"
+#include "trigger/trigger_match.h"
 
 #define MAX_FILE (64 * 1024)
 #define MAX_LINE 512
@@ -201,16 +202,55 @@ static int parse_line(char *line, const struct section **section, struct config 
 	return -EINVAL;
 }
 
+static bool has_source(const struct flight_config *flight, const char *source)
+{
+	char names[sizeof(flight->sources)], *save = NULL;
+
+	strcpy(names, flight->sources);
+	for (char *name = strtok_r(names, ", \t", &save); name;
+	     name = strtok_r(NULL, ", \t", &save))
+		if (strcmp(name, source) == 0)
+			return true;
+	return false;
+}
+
+/* What is not recorded never fires. */
+static int check_trigger(const struct flight_config *flight, const struct trigger_config *c,
+			 char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < c->n_on; i++) {
+		char why[TRIGGER_WHY_LEN];
+		struct trigger_spec spec;
+		const char *source;
+
+		if (trigger_spec_parse(c->on[i], &spec, why) < 0)
+			continue; /* it was taken */
+		source = trigger_source(&spec);
+		if (!source || has_source(flight, source))
+			continue;
+		snprintf(err, err_size,
+			 "[trigger %s]: '%s' needs source %s: add it to sources in [flight]",
+			 c->name, spec.text, source);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* What no line is wrong about by itself. */
 static int check_triggers(const struct config *config, char *err, size_t err_size)
 {
-	if (config->triggers.n > 0 && !config->flight.enabled) {
+	const struct trigger_configs *t = &config->triggers;
+	int r = 0;
+
+	if (t->n > 0 && !config->flight.enabled) {
 		snprintf(err, err_size,
 			 "[trigger %s] needs the flight recorder: enabled = yes in [flight]",
-			 config->triggers.list[0].name);
+			 t->list[0].name);
 		return -EINVAL;
 	}
-	return trigger_config_check(&config->triggers, err, err_size);
+	for (unsigned i = 0; r == 0 && i < t->n; i++)
+		r = check_trigger(&config->flight, &t->list[i], err, err_size);
+	return r < 0 ? r : trigger_config_check(t, err, err_size);
 }
 
 int config_parse(const char *name, const char *text, size_t len, struct config *config, char *err,

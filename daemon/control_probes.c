@@ -279,10 +279,14 @@ static int start_source(struct adding *a, char why[PROBE_WHY_LEN])
 		.ctx = a,
 	};
 	struct trace_config config = { .sources = 1u << index };
+	char reason[WHY_LEN] = "";
+	int r;
 
 	if (sources_state(session_manager_sources(sessions), (unsigned)index))
 		return 0;
-	return session_manager_start(sessions, &config, 0, &owner, why, &a->session);
+	r = session_manager_start(sessions, &config, 0, &owner, reason, &a->session);
+	snprintf(why, PROBE_WHY_LEN, "%.*s", PROBE_WHY_LEN - 1, reason);
+	return r;
 }
 
 static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN])

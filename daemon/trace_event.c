@@ -190,7 +190,8 @@ uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
 {
 	struct recent_thread *recent = &w->recent_threads[tid % RECENT_THREADS];
 
-	if (recent->uuid && recent->tid == tid && recent->start_ns == start_ns && start_ns)
+	if (recent->tid == tid && recent->start_ns == start_ns && start_ns &&
+	    trace_track_known(w, recent->uuid))
 		return recent->uuid;
 	*recent = (struct recent_thread){ .start_ns = start_ns, .tid = tid };
 	recent->uuid = thread_track(w, tgid, tid, start_ns);

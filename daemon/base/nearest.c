@@ -3,7 +3,6 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,6 +71,14 @@ void nearest_offer(struct nearest *n, const char *name)
 	memmove(n->names[i + 1], n->names[i], (n->n - i - 1) * sizeof(n->names[0]));
 	n->distance[i] = distance;
 	snprintf(n->names[i], sizeof(n->names[i]), "%s", name);
+}
+
+bool nearest_is(const char *wanted, const char *name)
+{
+	struct nearest n = { .wanted = wanted };
+
+	nearest_offer(&n, name);
+	return n.n > 0;
 }
 
 void nearest_append(const struct nearest *n, char *dst, size_t size)

@@ -3,6 +3,7 @@
 #ifndef NEAREST_H
 #define NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define NEAREST_MAX	 4  /* names */
@@ -18,6 +19,8 @@ struct nearest {
 
 /* One that may be offered. */
 void nearest_offer(struct nearest *n, const char *name);
+/* Whether it would be. */
+bool nearest_is(const char *wanted, const char *name);
 /* "; near it: a, b, c", or nothing, behind what is in `dst`. */
 void nearest_append(const struct nearest *n, char *dst, size_t size);
 

@@ -203,11 +203,12 @@ void probe_attached_resume(struct probe_attached *a)
 	probe_attached_advance(a);
 }
 
-void probe_attached_look(struct probe_attached *a, struct module *module, const char *path)
+void probe_attached_look(struct probe_attached *a, struct module *module, const char *path,
+			 bool stays)
 {
 	/* The way out is asked for first, so that it is there first. */
 	for (size_t i = a->n_targets; i-- > 0;)
-		probe_target_look(&a->targets[i], module, path);
+		probe_target_look(&a->targets[i], module, path, stays);
 }
 
 bool probe_attached_wants_name(const struct probe_attached *a, const char *name)
@@ -285,10 +286,6 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 		return -ENOMEM;
 	a->env = env;
 	a->probe = p;
-	a->gone = (struct probes_counts){ .n_hits = p->n_hits,
-					  .n_over = p->n_over,
-					  .n_unwanted = p->n_unwanted,
-					  .n_lost = p->n_lost };
 	add_target(a, &p->def.at, p->def.has_end ? PROBES_BEGIN : PROBES_SINGLE);
 	if (p->def.has_end)
 		add_target(a, &p->def.end, PROBES_FINISH);
@@ -318,7 +315,58 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 static void drop_number(struct probe_attached *a, uint32_t number, struct probe_end *end)
 {
 	if (!end || !probe_end_number(end, number))
-		probe_places_drop(a->env->places, number, &a->gone);
+		probe_places_drop(a->env->places, number, &a->probe->gone);
+}
+
+static void free_file(struct probe_file *f, struct probe_end *end)
+{
+	struct probe_attached *a = f->target->attached;
+
+	if (!end || !probe_end_uprobes(end, f->probes))
+		uprobes_free(f->probes);
+	if (!f->is_answered)
+		a->n_asked--;
+	probe_question_free(f->question);
+	for (size_t i = 0; i < f->n_sites; i++)
+		drop_number(a, (uint32_t)f->sites[i].cookie, end);
+	free(f->sites);
+	module_release(f->module);
+	free(f);
+}
+
+/* Whether `f` may go; marks it, if that is new. */
+static bool is_useless(struct probe_file *f, probe_mapped_fn *fn, void *ctx)
+{
+	bool was_idle = f->is_idle;
+
+	f->is_idle = f->is_answered && !f->stays && !fn(ctx, f->module);
+	return f->is_idle && was_idle;
+}
+
+void probe_attached_prune(struct probe_attached *a, probe_mapped_fn *fn, void *ctx)
+{
+	struct probe_end *end = NULL;
+
+	for (size_t i = 0; i < a->n_targets; i++) {
+		struct probe_file **at = &a->targets[i].files;
+
+		while (*at) {
+			struct probe_file *f = *at;
+
+			if (!is_useless(f, fn, ctx)) {
+				at = &f->next;
+				continue;
+			}
+			*at = f->next;
+			a->targets[i].n_files--;
+			if (!end)
+				end = probe_end_new(a->probe);
+			free_file(f, end);
+		}
+	}
+	if (end)
+		probe_ends_begin(a->env->ends, a->env->places, end);
+	update_state(a);
 }
 
 static void free_target(struct probe_target *t, struct probe_end *end)
@@ -327,12 +375,7 @@ static void free_target(struct probe_target *t, struct probe_end *end)
 		struct probe_file *f = t->files;
 
 		t->files = f->next;
-		probe_question_free(f->question);
-		for (size_t i = 0; i < f->n_sites; i++)
-			drop_number(t->attached, (uint32_t)f->sites[i].cookie, end);
-		free(f->sites);
-		module_release(f->module);
-		free(f);
+		free_file(f, end);
 	}
 	if (t->has_number)
 		drop_number(t->attached, t->number, end);
@@ -345,22 +388,20 @@ void probe_attached_free(struct probe_attached *a)
 
 	if (!a)
 		return;
+	probe_attached_count(a);
 	end = probe_end_new(a->probe);
 	detach(a, end);
 	for (size_t i = 0; i < a->n_targets; i++)
 		free_target(&a->targets[i], end);
-	probe_attached_count(a);
-	if (end) {
-		probe_end_counts(end, &a->gone);
+	if (end)
 		probe_ends_begin(a->env->ends, a->env->places, end);
-	}
 	free(a);
 }
 
 void probe_attached_count(struct probe_attached *a)
 {
-	struct probes_counts sum = a->gone;
 	struct probe *p = a->probe;
+	struct probes_counts sum = p->gone;
 
 	probe_places_count(a->env->places, p->id, false, &sum);
 	p->n_hits = sum.n_hits;

@@ -37,8 +37,18 @@ int probe_attached_new(const struct probe_attach_env *env, struct probe *p, char
 /* Takes NULL. Ends all of it; answers that are to come find nobody. */
 void probe_attached_free(struct probe_attached *a);
 
-/* Cheap when it is none of the probe's files, or is known. */
-void probe_attached_look(struct probe_attached *a, struct module *module, const char *path);
+/*
+ * Cheap when it is none of the probe's files, or is known. `stays`: also while nobody maps
+ * it, since somebody may.
+ */
+void probe_attached_look(struct probe_attached *a, struct module *module, const char *path,
+			 bool stays);
+/*
+ * Lets go of files that nobody maps any more, the second time that it is called: a container's
+ * file system is not kept for ever.
+ */
+typedef bool probe_mapped_fn(void *ctx, const struct module *module);
+void probe_attached_prune(struct probe_attached *a, probe_mapped_fn *fn, void *ctx);
 /* Could a file of this name be meant, wherever it lies? */
 bool probe_attached_wants_name(const struct probe_attached *a, const char *name);
 /* Has a file been found for each of its places? */

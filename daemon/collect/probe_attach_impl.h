@@ -13,7 +13,8 @@ struct probe_file {
 	struct probe_file *next;
 	struct probe_target *target;
 	struct module *module; /* held */
-	bool is_answered;
+	bool is_answered, stays;
+	bool is_idle;			 /* nobody had mapped it at the last look */
 	struct probe_question *question; /* NULL: answered, or not asked yet */
 	struct uprobe_site *sites;	 /* that may be attached */
 	size_t n_sites;
@@ -46,7 +47,6 @@ struct probe_attached {
 	char error[PROBE_WHY_LEN]; /* the last one; "" none */
 	char lack[PROBE_WHY_LEN];  /* of a file of the right name without the place, likewise */
 	char near[PROBE_WHY_LEN];  /* names of files that may have been meant */
-	struct probes_counts gone; /* hits at places that are no more */
 };
 
 static inline bool probe_is_of_kernel(const struct probe_place *place)
@@ -63,7 +63,7 @@ int probe_take_number(struct probe_target *t, const struct probe_types *types, u
 		      char why[PROBE_WHY_LEN]);
 
 /* A file that somebody maps: is it one of those? */
-void probe_target_look(struct probe_target *t, struct module *module, const char *path);
+void probe_target_look(struct probe_target *t, struct module *module, const char *path, bool stays);
 /* The one that was named by its path. */
 int probe_target_open(struct probe_target *t, char why[PROBE_WHY_LEN]);
 

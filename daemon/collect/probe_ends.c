@@ -28,7 +28,6 @@ struct probe_end {
 	size_t n_things;
 	uint32_t *numbers;
 	size_t n_numbers;
-	struct probes_counts gone;
 	atomic_bool is_over; /* set by the thread, lastly */
 	uint64_t over_ns;    /* 0: not seen yet */
 };
@@ -89,11 +88,6 @@ bool probe_end_link(struct probe_end *e, struct bpf_link *link)
 	return !link || add(e, (struct thing){ .link = link });
 }
 
-void probe_end_counts(struct probe_end *e, const struct probes_counts *gone)
-{
-	e->gone = *gone;
-}
-
 bool probe_end_number(struct probe_end *e, uint32_t number)
 {
 	uint32_t *grown = reallocarray(e->numbers, e->n_numbers + 1, sizeof(*grown));
@@ -137,16 +131,14 @@ static void drop(struct probe_end *e)
 	struct probe *p = e->probe;
 
 	for (size_t i = 0; i < e->n_numbers; i++)
-		probe_places_drop(e->places, e->numbers[i], &e->gone);
-	if (e->n_numbers == 0)
-		return; /* it is only taken away for a while */
-	probe_places_forget_opens(e->places, p->id);
+		probe_places_drop(e->places, e->numbers[i], &p->gone);
 	if (p->attached)
-		return; /* again */
-	p->n_hits = e->gone.n_hits;
-	p->n_over = e->gone.n_over;
-	p->n_unwanted = e->gone.n_unwanted;
-	p->n_lost = e->gone.n_lost;
+		return; /* it goes on at other places, or will */
+	probe_places_forget_opens(e->places, p->id);
+	p->n_hits = p->gone.n_hits;
+	p->n_over = p->gone.n_over;
+	p->n_unwanted = p->gone.n_unwanted;
+	p->n_lost = p->gone.n_lost;
 }
 
 static void end_free(struct probe_end *e)

@@ -24,8 +24,6 @@ struct probe_end *probe_end_new(struct probe *p);
 /* True: it has taken it over, also NULL. */
 bool probe_end_uprobes(struct probe_end *e, struct uprobes *probes);
 bool probe_end_link(struct probe_end *e, struct bpf_link *link);
-/* What the probe's hits were at places that are gone; and those that go now. */
-void probe_end_counts(struct probe_end *e, const struct probes_counts *gone);
 bool probe_end_number(struct probe_end *e, uint32_t number);
 
 /* Takes over `e`. Its numbers are dropped from `places`, which must live so long. */

@@ -163,7 +163,7 @@ static void on_sites(void *ctx, struct probe_sites *sites, const char *why)
 
 /* ---- files ---- */
 
-static void add_file(struct probe_target *t, struct module *module)
+static void add_file(struct probe_target *t, struct module *module, bool stays)
 {
 	struct probe_attached *a = t->attached;
 	struct probe_file *f;
@@ -179,7 +179,7 @@ static void add_file(struct probe_target *t, struct module *module)
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return;
-	*f = (struct probe_file){ .next = t->files, .target = t, .module = module };
+	*f = (struct probe_file){ .next = t->files, .target = t, .module = module, .stays = stays };
 	module_hold(module);
 	t->files = f;
 	t->n_files++;
@@ -190,16 +190,19 @@ static void add_file(struct probe_target *t, struct module *module)
 		on_sites(f, NULL, strerror(-r));
 }
 
-void probe_target_look(struct probe_target *t, struct module *module, const char *path)
+void probe_target_look(struct probe_target *t, struct module *module, const char *path, bool stays)
 {
 	if (probe_is_of_kernel(t->place))
 		return;
 	if (t->path ? strcmp(t->path, path) != 0 : !probe_name_means(t->place->path, path))
 		return;
-	for (const struct probe_file *f = t->files; f; f = f->next)
-		if (f->module == module)
-			return;
-	add_file(t, module);
+	for (struct probe_file *f = t->files; f; f = f->next) {
+		if (f->module != module)
+			continue;
+		f->stays |= stays;
+		return;
+	}
+	add_file(t, module, stays);
 }
 
 /* ---- paths ---- */
@@ -242,6 +245,6 @@ int probe_target_open(struct probe_target *t, char why[PROBE_WHY_LEN])
 		snprintf(why, PROBE_WHY_LEN, "%.300s: %s", t->place->path, strerror(-r));
 		return r;
 	}
-	probe_target_look(t, module, t->path);
+	probe_target_look(t, module, t->path, true);
 	return 0;
 }

@@ -35,6 +35,8 @@
 /* How often processes are looked through for new files, and hits are counted. */
 #define UPDATE_NS (50 * NS_PER_MS)
 #define MAX_SEEN  65536
+/* How often files are let go of that nobody has mapped since the last time. */
+#define PRUNE_NS (30 * NS_PER_SEC)
 /* A session waits so long for where its probes are: before, there are none. */
 #define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
@@ -58,7 +60,7 @@ struct probes_source {
 	struct probe_attach_env attach_env;
 	uint64_t trap_ns; /* what the kernel takes for a hit of a uprobe; 0: not measured yet */
 	struct hash *seen, *known; /* mappings by their version, and modules that all have seen */
-	uint64_t updated_ns;
+	uint64_t updated_ns, pruned_ns;
 	struct one ones[PROBES_MAX_DEFS];
 };
 
@@ -102,7 +104,44 @@ static void look_at_module(struct probes_source *s, struct module *module)
 	(void)hash_set_u64(s->known, module->id, s);
 	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
 		if (s->ones[i].attached)
-			probe_attached_look(s->ones[i].attached, module, module->path);
+			probe_attached_look(s->ones[i].attached, module, module->path, false);
+}
+
+/* The probe_mapped_fn. */
+static bool is_mapped(void *ctx, const struct module *module)
+{
+	return hash_get_u64(ctx, module->id) != NULL;
+}
+
+/* The process_fn: notes what it has mapped. */
+static int note_modules(void *ctx, const struct process *process)
+{
+	struct probes_source *s = ctx;
+	const struct mapping *all;
+	struct mappings *maps;
+	size_t n;
+
+	maps = process->free_ns ? NULL : process_table_mappings(s->env.processes, process->tgid);
+	if (!maps || mappings_all(maps, &all, &n) < 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].module && hash_set_u64(s->known, all[i].module->id, s) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Files of processes that are gone. */
+static void prune(struct probes_source *s)
+{
+	hash_clear(s->known);
+	hash_clear(s->seen);
+	if (process_table_is_scanning(s->env.processes) ||
+	    process_table_each(s->env.processes, note_modules, s) < 0)
+		return;
+	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
+		if (s->ones[i].attached)
+			probe_attached_prune(s->ones[i].attached, is_mapped, s->known);
+	hash_clear(s->known);
 }
 
 /* Most have not changed since the last time. True: these have, or nobody remembers. */
@@ -167,7 +206,7 @@ static void on_file(void *ctx, int fd, const char *path)
 	struct module *module;
 
 	if (symbolizer_module(search->source->env.symbolizer, fd, path, &module) == 0)
-		probe_attached_look(search->attached, module, path);
+		probe_attached_look(search->attached, module, path, true);
 }
 
 /* What there is now, for one that is new. */
@@ -255,6 +294,10 @@ static void update(struct probes_source *s)
 	if (now_ns < s->updated_ns + UPDATE_NS)
 		return;
 	s->updated_ns = now_ns;
+	if (now_ns > s->pruned_ns + PRUNE_NS) {
+		s->pruned_ns = now_ns;
+		prune(s);
+	}
 	(void)process_table_each(s->env.processes, look_at, s);
 	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
 		if (s->ones[i].attached)
@@ -408,8 +451,7 @@ static struct bpf_object *probes_object(void *state, unsigned i)
 
 struct waiting {
 	int slot;
-	bool is_waiting;
-	const struct probe *failed;
+	const struct probe *waits, *failed;
 };
 
 /* The probe_fn: of the session's own, and those of all. */
@@ -419,7 +461,8 @@ static void look_at_state(void *ctx, struct probe *p)
 
 	if (p->slot != w->slot && p->slot != PROBES_EVERY)
 		return;
-	w->is_waiting |= p->state == PROBE_ATTACHES;
+	if (p->state == PROBE_ATTACHES)
+		w->waits = p;
 	if (p->slot == w->slot && p->state == PROBE_FAILED)
 		w->failed = p;
 }
@@ -433,8 +476,8 @@ static void await_answers(struct probes_source *s, struct waiting *w)
 		update(s);
 		*w = (struct waiting){ .slot = w->slot };
 		probes_each(s->env.probes, look_at_state, w);
-	} while (w->is_waiting && !w->failed && boot_ns() < deadline_ns &&
-		 symbolizer_wait(s->env.symbolizer, TURN_NS));
+	} while (w->waits && !w->failed && boot_ns() < deadline_ns &&
+		 symbolizer_probes_wait(s->env.symbolizer, TURN_NS));
 }
 
 static int probes_session_open(void *state, const struct trace_config *config, unsigned slot,
@@ -452,15 +495,19 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 		r = probes_add(s->env.probes, &config->probes[i], (int)slot, config->uid, long_why,
 			       &id);
 		if (r < 0)
-			snprintf(why, WHY_LEN, "probe '%.60s': %.180s", config->probes[i].name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", config->probes[i].name,
 				 long_why);
 	}
 	if (r == 0) {
 		await_answers(s, &w);
 		if (w.failed) {
-			snprintf(why, WHY_LEN, "probe '%.60s': %.180s", w.failed->def.name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", w.failed->def.name,
 				 w.failed->why);
 			r = -EINVAL;
+		} else if (w.waits) {
+			snprintf(why, WHY_LEN,
+				 "probe '%.60s' is not in place yet: its file is still being read",
+				 w.waits->def.name);
 		}
 	}
 	if (r < 0)

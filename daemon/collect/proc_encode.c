@@ -550,7 +550,7 @@ int proc_encode(void *encoder, const struct event_hdr *hdr)
 		return encode_exec(e, (const void *)hdr);
 	if (hdr->type == PROC_NEWTASK)
 		return encode_newtask(e, ev);
-	if (hdr->type == PROC_EXIT)
+	if (hdr->type == PROC_EXIT && is_told(e, hdr))
 		proc_tell_exit(&e->teller, e->env.writer, e->env.processes, ev);
 
 	/* Not known: another one has its tid by now, or the scan has not come to it. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "probe/probe_expr.h"
 
 #define MAX_DEPTH   32
@@ -137,9 +138,15 @@ static uint32_t array(struct probe_btf *b, uint32_t id, const struct btf_type *t
 
 /* ---- structs ---- */
 
+/* For messages some of the others are kept, and those that are called alike. */
 static bool is_worth_it(const struct probe_btf *b, const char *name, unsigned *n_others)
 {
-	return !*name || wants(b, PROBE_WORD_MEMBER, name) || (*n_others)++ < MAX_OTHERS;
+	if (!*name || wants(b, PROBE_WORD_MEMBER, name) || (*n_others)++ < MAX_OTHERS)
+		return true;
+	for (size_t at = 0; at < b->words_len; at += strlen(b->words + at) + 1)
+		if (b->words[at] == PROBE_WORD_MEMBER && nearest_is(b->words + at + 1, name))
+			return true;
+	return false;
 }
 
 /* `ids[i]`: of the type of the member that was added as number i; 0: not needed. */
@@ -316,6 +323,47 @@ static bool is_of_a_cast(const struct btf_type *t)
 	       btf_is_typedef(t) || btf_is_int(t);
 }
 
+static bool has_name(const struct probe_btf *b, const char *name)
+{
+	for (uint32_t i = 0; i < probe_types_n_names(b->types); i++)
+		if (strcmp(probe_types_string(b->types, probe_types_name(b->types, i)->name),
+			   name) == 0)
+			return true;
+	return false;
+}
+
+/* For a message: those that are called alike, of no type. */
+static void offer_types(struct probe_btf *b, const char *name)
+{
+	struct nearest near = { .wanted = name };
+	uint32_t n = btf__type_cnt(b->btf);
+
+	for (uint32_t id = 1; id < n; id++) {
+		const struct btf_type *t = btf__type_by_id(b->btf, id);
+
+		if (is_of_a_cast(t))
+			nearest_offer(&near, name_of(b, t->name_off));
+	}
+	for (size_t i = 0; i < near.n; i++)
+		(void)probe_types_add_name(b->types,
+					   &(struct probe_name){ .name = string(b, near.names[i]),
+								 .type = PROBE_NO_TYPE });
+}
+
+static void offer_missing(struct probe_btf *b)
+{
+	bool is_signed, is_char;
+	uint16_t size;
+
+	for (size_t at = 0; at < b->words_len; at += strlen(b->words + at) + 1) {
+		const char *name = b->words + at + 1;
+
+		if (b->words[at] == PROBE_WORD_TYPE && strcmp(name, "void") != 0 &&
+		    !probe_builtin_type(name, &size, &is_signed, &is_char) && !has_name(b, name))
+			offer_types(b, name);
+	}
+}
+
 void probe_btf_names(struct probe_btf *b)
 {
 	uint32_t n = btf__type_cnt(b->btf);
@@ -336,4 +384,5 @@ void probe_btf_names(struct probe_btf *b)
 		if (probe_types_add_name(b->types, &named) == -ENOMEM)
 			b->error = -ENOMEM;
 	}
+	offer_missing(b);
 }

@@ -15,10 +15,10 @@ static void name_part(struct compiler *c)
 	char text[PROBE_WHY_LEN];
 	int len;
 
-	if (strncmp(c->why, "probe \"", 7) == 0)
+	if (c->is_whole)
 		return;
 	snprintf(text, sizeof(text), "%s", c->why);
-	len = snprintf(c->why, PROBE_WHY_LEN, "probe \"%s\", %s: ", c->def->name, c->what);
+	len = snprintf(c->why, PROBE_WHY_LEN, "%s: ", c->what);
 	snprintf(c->why + len, PROBE_WHY_LEN - (size_t)len, "%s", text);
 }
 

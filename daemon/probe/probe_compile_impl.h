@@ -37,8 +37,8 @@ struct cvalue {
 	bool is_raw;	/* a register of which nothing else is known */
 	bool is_kernel; /* what lies at the address */
 	uint8_t bit_at, bit_size;
-	bool is_sized;	 /* the string's length is in the next register */
-	unsigned max;	 /* of a string: bytes; 0: as many as a string has room for */
+	bool is_sized; /* the string's length is in the next register */
+	unsigned max;  /* of a string: bytes; 0: as many as a string has room for */
 	int64_t offset;
 	uint64_t number;
 	struct probe_location at;
@@ -55,6 +55,7 @@ struct compiler {
 	const char *what; /* is compiled: "argument size" */
 	unsigned n_texts;
 	bool is_kernel;
+	bool is_whole; /* the complaint is about all of the probe */
 };
 
 /* All of these: false, and `why` is there. */

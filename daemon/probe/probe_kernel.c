@@ -173,7 +173,7 @@ static int make_function(struct maker *m, char why[PROBE_WHY_LEN])
 		return r;
 	add_arguments(m, proto);
 	probe_btf_names(m->btf);
-	m->types->flags |= PROBE_TYPES_HAS_TYPES;
+	m->types->flags |= PROBE_TYPES_HAS_TYPES | PROBE_TYPES_FUNCTION;
 	if (!m->place->offset)
 		m->types->flags |= PROBE_TYPES_AT_ENTRY;
 	return 0;

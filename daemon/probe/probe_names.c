@@ -27,6 +27,19 @@ static bool has_types(const struct compiler *c)
 	return c->types && (c->types->flags & PROBE_TYPES_HAS_TYPES);
 }
 
+/* Of a glob the function that it is now. */
+static const char *function(const struct compiler *c)
+{
+	if (c->types && c->types->function)
+		return probe_types_string(c->types, c->types->function);
+	return c->place->symbol;
+}
+
+static bool has_function(const struct compiler *c)
+{
+	return c->types && (c->types->flags & PROBE_TYPES_FUNCTION);
+}
+
 static struct ctype type_of(uint32_t index)
 {
 	return index == PROBE_NO_TYPE ? ctype_of_kind(PROBE_KIND_OTHER, 0) : ctype_in_table(index);
@@ -78,9 +91,9 @@ static bool no_arg(struct compiler *c, const struct probe_node *node, unsigned n
 	unsigned n_args = c->types->n_args;
 
 	if (n_args == 0)
-		return cc_refuse(c, node, "%s has no arguments", c->place->symbol);
-	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", c->place->symbol,
-			 n, n_args, n_args == 1 ? "" : "s");
+		return cc_refuse(c, node, "%s has no arguments", function(c));
+	return cc_refuse(c, node, "%s has no arg%u, but %u argument%s, from arg0", function(c), n,
+			 n_args, n_args == 1 ? "" : "s");
 }
 
 static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, struct cvalue *ret,
@@ -101,7 +114,7 @@ static bool arg(struct compiler *c, const struct probe_node *node, unsigned n, s
 		v = probe_types_value(c->types, n);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
-	if (c->types && (has_types(c) || c->place->kind == PROBE_USDT) &&
+	if (c->types && (has_function(c) || c->place->kind == PROBE_USDT) &&
 	    !(c->types->flags & PROBE_TYPES_VARIADIC))
 		return no_arg(c, node, n);
 	if (!has_registers(c) || c->place->kind == PROBE_USDT)
@@ -131,8 +144,8 @@ static bool retval(struct compiler *c, const struct probe_node *node, struct cva
 		v = probe_types_value(c->types, c->types->retval);
 		return cc_place(c, node, &v->at, type_of(v->type), ret, reg);
 	}
-	if (has_types(c))
-		return cc_refuse(c, node, "%s returns nothing", c->place->symbol);
+	if (has_function(c))
+		return cc_refuse(c, node, "%s returns nothing", function(c));
 	if (c->place->kind == PROBE_FEXIT)
 		return cc_refuse(c, node, "nothing is known of what %s returns", c->place->symbol);
 	return set_raw(c, node, &at, ret, reg);
@@ -225,15 +238,14 @@ static bool unknown_name(struct compiler *c, const struct probe_node *node, cons
 	if (!has_types(c) && c->place->kind <= PROBE_URETPROBE)
 		return cc_refuse(
 			c, node,
-			"nothing is known of \"%s\": %s has no debug information (DWARF); "
-			"install it (a package whose name ends in -dbgsym), or write arg0, "
-			"arg1, retval or a register",
-			name, c->place->path);
+			"nothing is known of \"%s\": there is no debug information (DWARF); "
+			"install it (a package named -dbgsym), or write arg0, retval or a register",
+			name);
 	if (!has_types(c) && c->place->kind == PROBE_USDT)
 		(void)cc_refuse(c, node,
 				"there is no \"%s\" here; a USDT probe has arg0, arg1, ...", name);
 	else
-		(void)cc_refuse(c, node, "there is no \"%s\" at %s", name, c->place->symbol);
+		(void)cc_refuse(c, node, "there is no \"%s\" at %s", name, function(c));
 	for (uint32_t i = 0; i < n; i++)
 		nearest_offer(&near,
 			      probe_types_string(c->types, probe_types_value(c->types, i)->name));
@@ -320,17 +332,17 @@ static bool unknown_type(struct compiler *c, const struct probe_node *node, cons
 					 "\"%s\" is no number",
 					 name);
 		return cc_refuse(c, node,
-				 "nothing is known of the type \"%s\": %s has no debug information "
-				 "(DWARF); install it (a package whose name ends in -dbgsym)",
-				 name, c->place->path);
+				 "nothing is known of the type \"%s\": there is no debug "
+				 "information (DWARF); install it (a package named -dbgsym)",
+				 name);
 	}
 	for (uint32_t i = 0; i < probe_types_n_names(c->types); i++)
 		if (!probe_types_name(c->types, i)->is_constant)
 			nearest_offer(
 				&near,
 				probe_types_string(c->types, probe_types_name(c->types, i)->name));
-	(void)cc_refuse(c, node, "there is no type \"%s\" in %s", name,
-			c->is_kernel ? "the kernel" : c->place->path);
+	(void)cc_refuse(c, node, "there is no type \"%s\"%s", name,
+			c->is_kernel ? " in the kernel" : "");
 	nearest_append(&near, c->why, PROBE_WHY_LEN);
 	return false;
 }

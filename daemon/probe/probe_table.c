@@ -15,7 +15,7 @@
 
 /* What precedes the lists. */
 struct head {
-	uint32_t flags, n_args, retval;
+	uint32_t flags, function, n_args, retval;
 	uint32_t n_types, n_members, n_values, n_names, strings_len;
 };
 
@@ -178,6 +178,7 @@ ssize_t probe_types_encode(const struct probe_types *t, void *dst, size_t size)
 	const struct buf *bufs[] = { &t->types, &t->members, &t->values, &t->names, &t->strings };
 	struct head head = {
 		.flags = t->flags,
+		.function = t->function,
 		.n_args = t->n_args,
 		.retval = t->retval,
 		.n_types = (uint32_t)(t->types.len / sizeof(struct probe_type_entry)),
@@ -255,7 +256,7 @@ static bool values_valid(const struct probe_types *t, const struct head *h)
 		    !location_valid(&v->at))
 			return false;
 	}
-	return h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
+	return string_valid(t, h->function) && h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
 }
 
 static bool head_valid(const struct head *h, size_t len)
@@ -292,6 +293,7 @@ static int take_all(struct probe_types *t, const struct head *h, const uint8_t *
 	if (r == 0)
 		r = take(&t->strings, &at, h->strings_len);
 	t->flags = h->flags;
+	t->function = h->function;
 	t->n_args = h->n_args;
 	t->retval = h->retval;
 	return r;

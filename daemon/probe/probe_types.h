@@ -103,9 +103,11 @@ struct probe_value {
 #define PROBE_TYPES_HAS_TYPES 1 /* by DWARF or BTF; without it only places are known */
 #define PROBE_TYPES_AT_ENTRY  2 /* a function begins there */
 #define PROBE_TYPES_VARIADIC  4 /* more arguments may follow those that have names */
+#define PROBE_TYPES_FUNCTION 8 /* what the function takes and returns is known */
 
 struct probe_types {
 	uint32_t flags;
+	uint32_t function;  /* its name */
 	uint32_t n_args;    /* the first ones of the values: arg0, arg1 */
 	uint32_t retval;    /* its value's number; PROBE_NO_TYPE: there is none, or not known */
 	struct buf types;   /* struct probe_type_entry */

@@ -25,9 +25,10 @@ bool cc_emit(struct compiler *c, const struct probes_insn *insn)
 {
 	if (c->code->n + 1 >= PROBES_CODE) { /* one is for the end */
 		snprintf(c->why, PROBE_WHY_LEN,
-			 "probe \"%s\" needs more than the %d instructions that a place has room "
-			 "for; leave out arguments, or make two probes of it",
-			 c->def->name, PROBES_CODE);
+			 "it needs more than the %d instructions that a place has room for; leave "
+			 "out arguments, or make two probes of it",
+			 PROBES_CODE);
+		c->is_whole = true;
 		return false;
 	}
 	c->code->insns[c->code->n++] = *insn;

@@ -35,12 +35,13 @@ struct probe {
 	char why[PROBE_WHY_LEN];
 	unsigned n_sites; /* that are attached */
 	/* Of single hits and begins: all that were seen, one of these each. */
-	uint64_t n_hits;     /* recorded */
-	uint64_t n_over;     /* not recorded: the rate */
-	uint64_t n_unwanted; /* the condition was false */
-	uint64_t n_lost;     /* the ring was full */
-	uint64_t paused_ns;  /* for so long it was taken away, since its hits cost too much */
-	uint64_t cost_ns;    /* of one hit to whoever runs into it, as measured; 0: not known */
+	uint64_t n_hits;	   /* recorded */
+	uint64_t n_over;	   /* not recorded: the rate */
+	uint64_t n_unwanted;	   /* the condition was false */
+	uint64_t n_lost;	   /* the ring was full */
+	struct probes_counts gone; /* of these, hits at places that are no more */
+	uint64_t paused_ns;	   /* for so long it was taken away, since its hits cost too much */
+	uint64_t cost_ns; /* of one hit to whoever runs into it, as measured; 0: not known */
 	/* Of the values in records, per point; the same at all sites. n 0: not known yet. */
 	struct probe_code begin, end;
 	/* What the symbol means, if it is a glob: probes_event.site is an index here. */

@@ -401,9 +401,11 @@ void process_table_whose(struct process_table *pt, const struct task_info *leade
 	if (is_same && !is_renamed)
 		return;
 	p->pub.is_plain = is_same ? p->pub.is_plain : leader->is_plain;
+	p->pub.told_ns = time_ns;
+	if (!is_renamed && !leader->is_plain)
+		return; /* filters go by whom it was */
 	p->pub.uid = leader->uid;
 	p->pub.gid = leader->gid;
-	p->pub.told_ns = time_ns;
 }
 
 void process_table_show(struct process_table *pt, uint32_t tgid, uint32_t uid, uint32_t gid,

@@ -64,7 +64,9 @@ static bool find_function(struct dwarf_walk *w, Dwarf_Die *ret)
 	Dwarf_Die unit;
 
 	while (dwarf_get_units(w->file->dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0) {
-		if (dwarf_haspc(&unit, place_of(w)) <= 0)
+		/* Of what is written in assembler nothing is said but that it is there. */
+		if (dwarf_srclang(&unit) == DW_LANG_Mips_Assembler ||
+		    dwarf_haspc(&unit, place_of(w)) <= 0)
 			continue;
 		w->unit = unit;
 		w->has_unit = true;
@@ -372,6 +374,8 @@ int dwarf_find_function(struct dwarf_walk *w)
 	if (!is_usdt) {
 		add_parameters(w, &function);
 		add_return(w, &function);
+		w->types->flags |= PROBE_TYPES_FUNCTION;
+		w->types->function = dwarf_string(w, w->probe->symbol);
 	}
 	if (is_usdt || w->probe->offset)
 		add_locals(w, &function, &function, 0);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "dwarf_types_impl.h"
 
 #define MAX_UNITS 20000 /* looked into for one name; a browser has more */
@@ -194,20 +195,45 @@ static bool is_own_word(const char *name)
 	return strncmp(name, "arg", 3) == 0 && name[3] >= '0' && name[3] <= '9';
 }
 
+static void add_type_name(struct dwarf_walk *w, const char *name, uint32_t type)
+{
+	struct probe_name n = { .type = type };
+
+	n.name = dwarf_string(w, name);
+	if (probe_types_add_name(w->types, &n) == -ENOMEM)
+		w->error = -ENOMEM;
+}
+
+/* For a message: those of the function's unit that are called alike, of no type. */
+static void offer_types(struct dwarf_walk *w, const char *name)
+{
+	struct nearest near = { .wanted = name };
+	Dwarf_Die die;
+
+	if (!w->has_unit || dwarf_child(&w->unit, &die) != 0)
+		return;
+	do {
+		const char *other = is_type(dwarf_tag(&die)) ? dwarf_diename(&die) : NULL;
+
+		if (other)
+			nearest_offer(&near, other);
+	} while (dwarf_siblingof(&die, &die) == 0);
+	for (size_t i = 0; i < near.n; i++)
+		add_type_name(w, near.names[i], PROBE_NO_TYPE);
+}
+
 static void find_type(struct dwarf_walk *w, const char *name)
 {
-	struct probe_name n = { 0 };
 	bool is_signed, is_char;
 	uint16_t size;
 	Dwarf_Die die;
 
-	if (probe_builtin_type(name, &size, &is_signed, &is_char) ||
-	    !find(w, name, SOUGHT_TYPE, &die))
+	if (probe_builtin_type(name, &size, &is_signed, &is_char))
 		return;
-	n.type = dwarf_type(w, &die);
-	n.name = dwarf_string(w, name);
-	if (probe_types_add_name(w->types, &n) == -ENOMEM)
-		w->error = -ENOMEM;
+	if (find(w, name, SOUGHT_TYPE, &die))
+		add_type_name(w, name, dwarf_type(w, &die));
+	else if (strcmp(name, "void") != 0)
+		offer_types(w, name);
 }
 
 static void find_value(struct dwarf_walk *w, const char *name)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "dwarf_file.h"
 #include "dwarf_types_impl.h"
 
@@ -258,6 +259,18 @@ static bool is_member(Dwarf_Die *die)
 	       tag == DW_TAG_inheritance;
 }
 
+/* For a message. */
+static bool is_near(const struct dwarf_walk *w, const char *name)
+{
+	const char *words = w->probe->words;
+
+	for (size_t at = 0; at < w->probe->words_len;
+	     at += strnlen(words + at, w->probe->words_len - at) + 1)
+		if (words[at] == PROBE_WORD_MEMBER && nearest_is(words + at + 1, name))
+			return true;
+	return false;
+}
+
 /* All members of it that are worth it; their types come later. Returns how many. */
 static uint32_t add_members(struct dwarf_walk *w, Dwarf_Die *die, Dwarf_Die *dies, bool *ret_cut)
 {
@@ -275,7 +288,8 @@ static uint32_t add_members(struct dwarf_walk *w, Dwarf_Die *die, Dwarf_Die *die
 
 		if (!is_member(&child))
 			continue;
-		if (n == MAX_MEMBERS || (!wanted && n_others++ >= MAX_OTHERS)) {
+		if (n == MAX_MEMBERS ||
+		    (!wanted && n_others++ >= MAX_OTHERS && !is_near(w, name))) {
 			*ret_cut = true;
 			continue;
 		}
@@ -404,13 +418,12 @@ int dwarf_types_find(struct dwarf_types *d, const struct files_probe *probe,
 	w->file = d;
 	w->probe = probe;
 	r = dwarf_find_function(w);
+	/* Without it there are the file's types all the same. */
 	if (r == 0 || r == -ENOENT) {
 		dwarf_find_names(w);
 		w->types->flags |= PROBE_TYPES_HAS_TYPES;
-	}
-	/* Of a USDT probe or a file's other part types are of use without the function. */
-	if (r == -ENOENT && ((probe->flags & FILES_PROBE_USDT) || probe_types_n_names(w->types)))
 		r = 0;
+	}
 	if (w->error)
 		r = w->error;
 	if (r == 0)

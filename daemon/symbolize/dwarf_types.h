@@ -19,7 +19,7 @@ void dwarf_types_free(struct dwarf_types *d); /* takes NULL */
 
 /*
  * Of the function that begins at probe->vaddr, at `offset` in it, or of what is around a USDT
- * probe there. -ENOENT: there is nothing about it; -ENOMEM.
+ * probe there; without PROBE_TYPES_FUNCTION nothing is known of that. -ENOMEM.
  */
 int dwarf_types_find(struct dwarf_types *d, const struct files_probe *probe,
 		     struct probe_types **ret);

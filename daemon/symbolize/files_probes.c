@@ -104,8 +104,8 @@ void files_probes_serve_types(struct files_request *req, int fds[FILES_MAX_FDS],
 	probe_types_free(types);
 	if (r == -EFBIG || n == -ENOSPC)
 		reply_with(req, FILES_TOO_LARGE, 0, reply);
-	else if (r < 0 && r != -ENOENT)
+	else if (r < 0)
 		reply_with(req, r == -EBADF ? FILES_GONE : FILES_BROKEN, 0, reply);
 	else
-		reply_with(req, FILES_OK, (size_t)n, reply); /* of nothing nothing */
+		reply_with(req, FILES_OK, (size_t)n, reply);
 }

@@ -205,6 +205,8 @@ void symbolizer_ask_places(struct symbolizer *sym, struct module *module,
 			   const struct files_probe *probe, symbolizer_probe_fn *fn, void *ctx);
 void symbolizer_ask_types(struct symbolizer *sym, struct module *module,
 			  const struct files_probe *probe, symbolizer_probe_fn *fn, void *ctx);
+/* As symbolizer_wait(), of those two; what other questions it takes is waited for, too. */
+bool symbolizer_probes_wait(struct symbolizer *sym, uint64_t max_ns);
 /* What the worker said was wrong: another one takes over. */
 void symbolizer_probes_distrust(struct symbolizer *sym);
 pid_t symbolizer_probes_worker_pid(const struct symbolizer *sym); /* 0: none now */

@@ -180,6 +180,14 @@ void symbolizer_ask_types(struct symbolizer *sym, struct module *module,
 	ask(sym, module, FILES_TYPES, probe, fn, ctx);
 }
 
+bool symbolizer_probes_wait(struct symbolizer *sym, uint64_t max_ns)
+{
+	/* What is known of their files comes first, from the other workers. */
+	bool is_there = files_pool_wait(sym->pool, max_ns);
+
+	return sym->probes_client ? files_client_wait(sym->probes_client, max_ns) : is_there;
+}
+
 void symbolizer_probes_distrust(struct symbolizer *sym)
 {
 	if (sym->probes_client)

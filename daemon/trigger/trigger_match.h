@@ -21,7 +21,7 @@ struct trigger_fired {
 	uint64_t n_missed;	     /* that came too soon after the one before this */
 };
 
-/* The source without which it never comes; NULL: any, or none. */
+/* The source without which it never comes; NULL: any, none, or one that is always there. */
 const char *trigger_source(const struct trigger_spec *spec);
 
 /* `source`: the index of trigger_source(), or -1. `comm`: of the process, "" if it is not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * triggers.c - armed triggers. What an event fires is only noted while the event is at hand;
- * an eventfd brings the event loop here, where it is remembered for the trace and told.
+ * triggers.c - armed triggers. What an event fires is only noted, also for the trace, while
+ * the event is at hand; an eventfd brings the event loop here, where it is told.
  */
 #include "trigger/triggers.h"
 
@@ -74,6 +74,15 @@ static bool is_due(struct trigger *t, uint64_t time_ns)
 	return false;
 }
 
+static void remember(struct triggers *ts, const struct trigger *t)
+{
+	struct trigger_mark *mark = &ts->marks[ts->n_marks++ % TRIGGERS_MARKS];
+
+	snprintf(mark->trigger, sizeof(mark->trigger), "%s", t->spec.text);
+	snprintf(mark->by, sizeof(mark->by), "%s", t->by);
+	mark->fired = t->fired;
+}
+
 /* `t->fired` says what. */
 static void fire(struct trigger *t)
 {
@@ -84,6 +93,7 @@ static void fire(struct trigger *t)
 	t->n_fired++;
 	t->last_ns = t->fired.time_ns;
 	t->is_pending = true;
+	remember(t->all, t);
 	/* Its counter is never near its end. */
 	(void)!write(t->all->wake_fd, &one, sizeof(one));
 }
@@ -212,15 +222,6 @@ static void unwatch(struct triggers *ts, const struct trigger *t)
 
 /* ---- who is told ---- */
 
-static void remember(struct triggers *ts, const struct trigger *t)
-{
-	struct trigger_mark *mark = &ts->marks[ts->n_marks++ % TRIGGERS_MARKS];
-
-	snprintf(mark->trigger, sizeof(mark->trigger), "%s", t->spec.text);
-	snprintf(mark->by, sizeof(mark->by), "%s", t->by);
-	mark->fired = t->fired;
-}
-
 static void bury_the_dead(struct triggers *ts)
 {
 	for (struct trigger **link = &ts->first; *link;) {
@@ -243,10 +244,6 @@ static int on_wake(void *ctx, uint32_t events)
 	(void)events;
 	if (read(ts->wake_fd, &n, sizeof(n)) != sizeof(n))
 		return 0;
-	/* All first: who is told may take a snapshot at once, which shows them. */
-	for (struct trigger *t = ts->first; t; t = t->next)
-		if (t->is_pending && !t->is_dead)
-			remember(ts, t);
 	ts->is_walking = true;
 	for (struct trigger *t = ts->first; t; t = t->next) {
 		struct trigger_fired fired = t->fired;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/probe_types.h"
+#include "symbolize/files_places.h"
 #include "symbolize/files_protocol.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,6 +63,34 @@ static void read_functions(const struct files_reply *reply)
 	files_reply_get_functions(reply, offsets);
 }
 
+/* The files_place_fn. */
+static int read_place(void *ctx, const struct files_place *place, const char *name,
+		      const uint8_t *types)
+{
+	struct probe_types *t;
+
+	check_string(name, place->name_len, FILES_PROBE_SYMBOL - 1, ctx);
+	if (types + place->types_len > (const uint8_t *)ctx)
+		abort();
+	if (probe_types_decode(types, place->types_len, &t) == 0)
+		probe_types_free(t);
+	return 0;
+}
+
+static void read_places(const struct files_reply *reply, const char *end)
+{
+	struct files_places_answer a;
+
+	if (files_places_decode(reply->entries, reply->len, read_place, (void *)end) < 0)
+		abort();
+	files_places_answer(reply->entries, reply->len, &a);
+	if (a.near.n > NEAREST_MAX || (a.head.problem != 0) != (a.head.n_places == 0))
+		abort();
+	for (size_t i = 0; i < a.near.n; i++)
+		if (!memchr(a.near.names[i], 0, NEAREST_NAME_MAX))
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct files_reply reply;
@@ -80,5 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_debug(&reply);
 	else if (reply.head.kind == FILES_FUNCTIONS || reply.head.kind == FILES_STARTS)
 		read_functions(&reply);
+	else if (reply.head.kind == FILES_PLACES)
+		read_places(&reply, end);
 	return 0;
 }

@@ -12,7 +12,7 @@ prog=$O/tests/integration/prog/markers
 lines() { python3 "$SRC/tests/integration/watch.py" "$@"; }
 
 start_tracerd
-export TRACER_MARKER_SOCKET=$T/marker.sock
+
 
 watch() { # NAME ARGS...: into $T/NAME, until end
 	spawn "$O/tracectl" --socket "$SOCKET" watch "${@:2}" >"$T/$1" 2>"$T/$1.err"
@@ -60,7 +60,7 @@ import ctypes, json, os, socket, sys
 
 ctypes.CDLL(None).prctl(15, b'\xff"\\\n\x1b[2J\xc3', 0, 0, 0)
 s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-for n, name in enumerate(['"', "\\", "}\n{", "\x1b[2J", "\u202e", "\x7f\x9b", "\U0001f600" * 20]):
+for n, name in enumerate(['"', "\\", "}\n{", "\x1b[2J", "\u202e", "\x7f\x9b", "\U0001f600" * 8]):
     s.sendto(json.dumps({"name": name, "phase": "instant", "args": {name: name, "n": n}}).encode(),
              sys.argv[1])
 os.execv(b"/bin/sh", [b'\xff"\n', b"-c", b": '\xf0\x9f\x98'; exec sleep 0.31"])
@@ -99,7 +99,7 @@ check "what is no time" no_such "want a time" --min soon
 
 by_itself() { # with a command: while it runs
 	tracectl watch -q -e exec -- sh -c 'true; exec sleep 0.2' >"$T/command" 2>"$T/err" &&
-		has 1 "$T/command" name=exec args.cmdline='sleep 0.2' && [ ! -s "$T/err" ]
+		has 1 "$T/command" name=exec "args.cmdline=sleep 0.2" && diff /dev/null "$T/err"
 }
 check "a command is watched while it runs" by_itself
 
@@ -112,9 +112,9 @@ check "slices that last" long_ones
 # ---- probes ----
 
 probed() {
-	tracectl watch -q --probe 'host at uprobe:libc.so.6:gethostid arg n=arg0:s32 if arg0 > 7' -- \
-		python3 -c 'import ctypes; [ctypes.CDLL(None).gethostid(i) for i in range(11)]' >"$T/probed" &&
-		has 1 "$T/probed" name=host args.n=10 && has 3 "$T/probed"
+	tracectl watch -q --probe 'first at uprobe:libc.so.6:ffs arg n=arg0:s32 if arg0 > 7' -- \
+		python3 -c 'import ctypes; [ctypes.CDLL(None).ffs(i) for i in range(11)]' >"$T/probed" &&
+		has 1 "$T/probed" name=first args.n=10 && has 3 "$T/probed"
 }
 check "hits of a probe of one's own, and nothing else" probed
 
@@ -122,9 +122,8 @@ check "hits of a probe of one's own, and nothing else" probed
 
 n=400000
 mkfifo "$T/pipe"
-spawn sleep 300 <>"$T/pipe" # holds the pipe and does not read
-reader=$!
-spawn "$O/tracectl" --socket "$SOCKET" watch -e source:markers >"$T/pipe" 2>"$T/slow.err"
+exec 9<>"$T/pipe" # holds the pipe and does not read
+spawn "$O/tracectl" --socket "$SOCKET" watch -e source:markers >"$T/pipe" 2>"$T/slow.err" 9>&-
 client=$!
 wait_for 30 grep -qs ^watching "$T/slow.err"
 wait_for 30 grep -qs '"name":"busy"' <(exec timeout 30 "$O/tracectl" --socket "$SOCKET" watch -q -e busy | head -n 1)
@@ -133,13 +132,10 @@ pid=$!
 wait_for 60 test -s "$T/made"
 check "whoever is watched is done, though nobody reads" grep -qx $n "$T/made"
 wait $pid
-# Whatever the kernel's ring had of it has come by now, and the queue is full.
-wait_for 30 eval '[ "$(tracectl status --json | python3 -c "import json, sys
-print(json.load(sys.stdin)[\"sessions\"][0][\"events\"])")" -gt 0 ]'
-cat "$T/pipe" >"$T/slow" &
+cat "$T/pipe" >"$T/slow" 9>&- &
 lib_pids+=($!)
 cat=$!
-kill $reader
+exec 9>&-
 "$O/tracectl" --socket "$SOCKET" mark after
 check "it goes on when he reads again" wait_for 30 eval "grep -q '\"name\":\"after\"' '$T/slow'"
 kill -INT $client

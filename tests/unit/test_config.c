@@ -187,6 +187,9 @@ START_TEST(what_is_wrong_with_a_trigger_is_told)
 	static const char *const bad[][2] = {
 		{ "[trigger a]\non = sigusr2", "conf: [trigger a] needs the flight recorder" },
 		{ "[flight]\nenabled = yes\n[trigger a]", "conf: [trigger a] waits for nothing" },
+		{ "[flight]\nenabled = yes\nsources = cpu, networks\n[trigger a]\n"
+		  "on = exit:x\non = http:status>=500",
+		  "conf: [trigger a]: 'http:status>=500' needs source net: add it to sources" },
 		{ "[trigger a/b]", "conf:1: [trigger a/b]: a name has 1 to 31 letters" },
 		{ "[trigger ]", "conf:1: [trigger ]: a name has 1 to 31 letters" },
 		{ "[trigger a]\n[trigger a]", "conf:2: [trigger a] is there twice" },

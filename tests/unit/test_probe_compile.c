@@ -185,7 +185,7 @@ static void know_function(void)
 	ck_assert_int_eq(probe_types_new(&types), 0);
 	add_structs(&t);
 	s32 = type(PROBE_KIND_INT, 4, PROBE_TYPE_IS_SIGNED);
-	types->flags = PROBE_TYPES_HAS_TYPES | PROBE_TYPES_AT_ENTRY;
+	types->flags = PROBE_TYPES_HAS_TYPES | PROBE_TYPES_AT_ENTRY | PROBE_TYPES_FUNCTION;
 	value("gc", to(PROBE_KIND_POINTER, 8, t, 0), PROBE_AT_REGISTERS, r0, 0);
 	value("how", s32, PROBE_AT_REGISTERS, r1, 0);
 	pair = type(PROBE_KIND_STRUCT, 8, 0);
@@ -641,7 +641,7 @@ START_TEST(mistakes_are_explained)
 		{ "u:f", "x=((((((((((((((((((((((((((1))))))))))))))))))))))))))", "too deeply" },
 		{ "u:f", "x=how+(how+(how+(how+(how+(how+(how+(how+(how+how))))))))",
 		  "nested too deeply" },
-		{ "n:f", "x=gc->heap", "has no debug information (DWARF)" },
+		{ "n:f", "x=gc->heap", "there is no debug information (DWARF)" },
 		{ "n:f", "x=arg0->heap", "the type is not" },
 		{ "n:f", "x=(struct gc *)arg0", "no debug information" },
 		{ "n:f+4", "x=arg0", "name a register" },

@@ -148,8 +148,11 @@ START_TEST(a_burst_is_forgiven)
 	ck_assert(!l.is_over);
 	probe_limit_update(&l, 1600000, 1000, 4 * NS_PER_SEC); /* all of it */
 	ck_assert(l.is_over);
+	/* Places that are gone are not counted any more. */
+	probe_limit_update(&l, 10, 1000, 9 * NS_PER_SEC);
+	ck_assert(!l.is_over);
 	/* A number that makes no sense is no reason to be away for years. */
-	probe_limit_update(&l, UINT64_MAX, 1ull << 40, 5 * NS_PER_SEC);
+	probe_limit_update(&l, UINT64_MAX, 1ull << 40, 10 * NS_PER_SEC);
 	ck_assert(l.is_over && l.debt_ns > 0);
 }
 END_TEST

@@ -323,6 +323,9 @@ static const struct expectation by_types[] = {
 	{ "uprobe:variadic", "n", 1, NULL },
 	{ "uprobe:variadic", "(int)arg1", 99, NULL },
 	{ "uprobe:recursive", "n", 3, NULL },
+#if defined(__x86_64__)
+	{ "uprobe:coded", "(int)arg0 + total", 4259, NULL }, /* of it alone there is no DWARF */
+#endif
 	{ "usdt:probed:plain", "((struct node *)arg0)->next->value", 22, NULL },
 	{ "usdt:probed:plain", "arg1 + total", 4239, NULL },
 };

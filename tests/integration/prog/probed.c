@@ -160,6 +160,7 @@ NOINLINE int inside(int n)
 __asm__(".globl coded\n.type coded, @function\n"
 	"coded: .cfi_startproc\nmov $1, %eax\nadd $0x12345678, %eax\nret\n.cfi_endproc\n"
 	".size coded, . - coded");
+int coded(int n);
 #endif
 
 NOINLINE int recursive(int n)
@@ -212,6 +213,9 @@ static void once(void)
 	inside(5);
 	recursive(3);
 	usdt(&first, -3, "hello");
+#if defined(__x86_64__)
+	sink += (uint64_t)coded(17);
+#endif
 }
 
 int main(int argc, char **argv)
