@@ -178,24 +178,19 @@ static void origin_free(struct net_origin *o)
 	free(o);
 }
 
-/* 0: no memory. */
-static uint64_t origin_track(struct net_encoder *enc, struct net_process *p, const char *name)
+static struct net_origin *origin_new(struct net_encoder *enc, struct net_process *p,
+				     const char *name)
 {
 	struct trace_track track = { .name = name, .parent = connections_track(enc, p) };
-
-	return track.parent ? trace_track(enc->env.writer, &track) : 0;
-}
-
-static struct net_origin *origin_new(const char *name)
-{
-	struct net_origin *o = calloc(1, sizeof(*o));
+	struct net_origin *o = track.parent ? calloc(1, sizeof(*o)) : NULL;
 
 	if (!o)
 		return NULL;
+	o->track = trace_track(enc->env.writer, &track);
 	o->name = strdup(name);
-	if (o->name)
+	if (o->track && o->name)
 		return o;
-	free(o);
+	origin_free(o);
 	return NULL;
 }
 
@@ -217,7 +212,7 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 		enc->over[NET_BOUND_ORIGINS]++;
 		return find_origin(enc, p, "others");
 	}
-	o = origin_new(name);
+	o = origin_new(enc, p, name);
 	if (o && hash_set(enc->origins, &key, len, o) < 0) {
 		origin_free(o);
 		return NULL;
@@ -229,13 +224,17 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
 				    const char *name)
 {
+	struct trace_track track = { 0 };
 	struct net_origin *o = p->origin;
 
 	if (!o || strcmp(o->name, name) != 0)
 		o = p->origin = find_origin(enc, p, name);
-	if (o && !trace_track_known(enc->env.writer, o->track))
-		o->track = origin_track(enc, p, o->name);
-	return o && o->track ? o : NULL;
+	if (!o || trace_track_known(enc->env.writer, o->track))
+		return o;
+	track.name = o->name;
+	track.parent = connections_track(enc, p);
+	o->track = track.parent ? trace_track(enc->env.writer, &track) : 0;
+	return o->track ? o : NULL;
 }
 
 uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit)
