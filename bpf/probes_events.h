@@ -107,6 +107,7 @@ struct probes_counts {
 	__u64 n_over;
 	__u64 n_unwanted;
 	__u64 n_lost;	 /* the ring was full, or too many hits at once on a CPU */
+	__u64 n_own;	 /* of our own processes: none, but they cost as much */
 	__u64 n_to_tell; /* of n_over, since the last record */
 	__u64 next_ns;	 /* when the interval of the last one is over */
 };

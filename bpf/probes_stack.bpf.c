@@ -63,8 +63,12 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps
 	struct stack_room *room;
 	__u32 size;
 
-	if (!place || !n || is_own(bpf_get_current_pid_tgid() >> 32))
+	if (!place || !n)
 		return 0;
+	if (is_own(bpf_get_current_pid_tgid() >> 32)) {
+		__sync_fetch_and_add(&n->n_own, 1);
+		return 0;
+	}
 	room = take_room();
 	if (!room) {
 		lose(n);

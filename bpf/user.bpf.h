@@ -92,8 +92,8 @@ static __always_inline struct event_users *some_users(void)
 	return u && u->n ? u : 0;
 }
 
-/* Functions of their own, since they are called in many places. */
-static __noinline __u32 number_of(__u32 uid, __u32 gid)
+/* Functions of their own, since they are called in many places; this one is verified once. */
+__noinline __u32 number_of(__u32 uid, __u32 gid)
 {
 	struct event_users *u = some_users();
 
@@ -123,13 +123,23 @@ static __always_inline __u8 user_number(const struct user_ids *ids)
 	return some_users() ? number_of(ids->uid, ids->gid) : 0;
 }
 
+/* As one number, of which the verifier follows no parts. */
+static __noinline __u64 plain_ids(struct task_struct *task)
+{
+	struct user_ids ids = {};
+
+	if (!is_plain(task, &ids))
+		return NO_USER;
+	return (__u64)ids.gid << 32 | ids.uid;
+}
+
 /* Of who is remembered: a number may stand for somebody else by then. */
 static __always_inline void remember_user(struct user_ids *ret, struct task_struct *task)
 {
-	ret->uid = NO_USER;
-	ret->gid = 0;
-	if (some_users() && !is_plain(task, ret))
-		ret->uid = NO_USER;
+	__u64 ids = some_users() ? plain_ids(task) : NO_USER;
+
+	ret->uid = ids;
+	ret->gid = ids >> 32;
 }
 
 #endif

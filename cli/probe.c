@@ -37,7 +37,7 @@ static int usage(FILE *out, int status)
 	      "       fentry:FUNCTION  fexit:FUNCTION  kprobe:FUNCTION[+OFFSET]\n"
 	      "       PATH is absolute or a library's name (libc.so.6); FUNCTION may be a glob\n"
 	      "EXPR   arg0 to arg9, retval, $rdi, parameters, fields, p->m, *p, p[i], (TYPE)p,\n"
-	      "       numbers, \"text\", operators of C, pid, tid, cpu, uid\n"
+	      "       numbers, \"text\", operators of C, pid, tid, cpu, uid, time, vmdata\n"
 	      "TYPE   s8 to s64, u8 to u64, x8 to x64, ptr, bool, str, str(N), f32, f64\n"
 	      "TEXT   NAME at SPEC [end SPEC] [arg NAME=EXPR[:TYPE]]... [if EXPR] [key EXPR]\n"
 	      "       [counter NAME=EXPR] [stack] [rate N]; so are files, where each probe begins\n"

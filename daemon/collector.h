@@ -71,7 +71,7 @@ struct encoder_env {
 	uint64_t start_ns; /* CLOCK_BOOTTIME; no event of the session is older */
 };
 
-#define WHY_LEN 640 /* of the buffers behind `why`: one sentence, with the remedy */
+#define WHY_LEN 512 /* of the buffers behind `why`: one sentence, with the remedy */
 
 struct collector {
 	const char *name;    /* as on the command line and in the config */

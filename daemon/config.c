@@ -77,7 +77,7 @@ void config_defaults(struct config *config)
 		.flight = {
 			.size_bytes = 64 << 20,
 			.freq_hz = 99,
-			.sources = "cpu,counters",
+			.sources = "cpu,counters,probes",
 			.event = "cpu-clock",
 		},
 	};

@@ -17,6 +17,8 @@
 #define POLL_NS	  (10 * NS_PER_MS)
 #define ANSWER_NS (5 * NS_PER_SEC)
 
+_Static_assert(WHY_LEN >= PROBE_WHY_LEN, "what is wrong with a probe fits");
+
 #define NOBODY_RECORDS "nobody records now: it is there when somebody does"
 
 /* A request that waits for its answer. */
@@ -143,7 +145,7 @@ static void list_probe(void *ctx, struct probe *p)
 	l->msg.cost_ns = p->cost_ns;
 }
 
-int control_probes_list(struct control_probes *cp, struct control_client *client, uint32_t id)
+static int list(struct control_probes *cp, struct control_client *client, uint32_t id)
 {
 	struct listed *listed = calloc(1, sizeof(*listed));
 	Reply reply = REPLY__INIT;
@@ -267,7 +269,7 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 }
 
 /* Somebody must run the source, so that the probes are looked for. */
-static int start_source(struct adding *a, char why[PROBE_WHY_LEN])
+static int start_source(struct adding *a, char why[WHY_LEN])
 {
 	struct session_manager *sessions = a->all->env.sessions;
 	int index = collector_index(collector_by_name("probes"));
@@ -312,7 +314,7 @@ static int add_one(struct adding *a, const ProbeDef *msg, char why[PROBE_WHY_LEN
 	return r;
 }
 
-static int add_all(struct adding *a, const ProbeAddRequest *req, char why[PROBE_WHY_LEN])
+static int add_all(struct adding *a, const ProbeAddRequest *req, char why[WHY_LEN])
 {
 	int r = 0;
 
@@ -328,10 +330,10 @@ static int add_all(struct adding *a, const ProbeAddRequest *req, char why[PROBE_
 	return r;
 }
 
-int control_probes_add(struct control_probes *cp, struct control_client *client, const Request *req)
+static int add(struct control_probes *cp, struct control_client *client, const Request *req)
 {
 	struct adding *a = calloc(1, sizeof(*a));
-	char why[PROBE_WHY_LEN] = "";
+	char why[WHY_LEN] = "";
 	int r;
 
 	if (!a)
@@ -403,8 +405,8 @@ static uint32_t removable(struct control_probes *cp, uint32_t id, const char *na
 	return 0;
 }
 
-int control_probes_remove(struct control_probes *cp, struct control_client *client,
-			  const Request *req)
+static int remove_probes(struct control_probes *cp, struct control_client *client,
+			 const Request *req)
 {
 	const ProbeRemoveRequest *remove = req->probe_remove;
 	char why[PROBE_WHY_LEN] = "";
@@ -429,4 +431,14 @@ int control_probes_remove(struct control_probes *cp, struct control_client *clie
 	reply.id = req->id;
 	reply.probe_removed = &msg;
 	return control_client_reply(client, &reply);
+}
+
+int control_probes_handle(struct control_probes *cp, struct control_client *client,
+			  const Request *req)
+{
+	if (req->probe_add)
+		return add(cp, client, req);
+	if (req->probe_remove)
+		return remove_probes(cp, client, req);
+	return list(cp, client, req->id);
 }

@@ -26,11 +26,11 @@ struct control_probes_env {
 int control_probes_new(const struct control_probes_env *env, struct control_probes **ret);
 void control_probes_free(struct control_probes *cp); /* takes NULL */
 
-/* Requests; answered at once or, `add`, when it is known what has become of the probes. */
-int control_probes_add(struct control_probes *cp, struct control_client *client,
-		       const Request *req);
-int control_probes_list(struct control_probes *cp, struct control_client *client, uint32_t id);
-int control_probes_remove(struct control_probes *cp, struct control_client *client,
+/*
+ * The requests probe_add, probe_list and probe_remove; answered at once or, the first one,
+ * when it is known what has become of the probes.
+ */
+int control_probes_handle(struct control_probes *cp, struct control_client *client,
 			  const Request *req);
 /* Who asked is gone: what was not answered yet is taken back. */
 void control_probes_gone(struct control_probes *cp, struct control_client *client);

@@ -422,22 +422,9 @@ static int on_sources(struct control_requests *r, struct control_client *client,
 	return control_sources_reply(r->env.sessions, client, req->id);
 }
 
-static int on_probe_add(struct control_requests *r, struct control_client *client,
-			const Request *req)
+static int on_probes(struct control_requests *r, struct control_client *client, const Request *req)
 {
-	return control_probes_add(r->probes, client, req);
-}
-
-static int on_probe_list(struct control_requests *r, struct control_client *client,
-			 const Request *req)
-{
-	return control_probes_list(r->probes, client, req->id);
-}
-
-static int on_probe_remove(struct control_requests *r, struct control_client *client,
-			   const Request *req)
-{
-	return control_probes_remove(r->probes, client, req);
+	return control_probes_handle(r->probes, client, req);
 }
 
 static int on_snapshot(struct control_requests *r, struct control_client *client,
@@ -468,9 +455,9 @@ int control_requests_handle(void *ctx, struct control_client *client, const Requ
 		{ offsetof(Request, watch), on_watch, false },
 		{ offsetof(Request, status), on_status, true },
 		{ offsetof(Request, sources), on_sources, true },
-		{ offsetof(Request, probe_add), on_probe_add, false },
-		{ offsetof(Request, probe_list), on_probe_list, false },
-		{ offsetof(Request, probe_remove), on_probe_remove, false },
+		{ offsetof(Request, probe_add), on_probes, false },
+		{ offsetof(Request, probe_list), on_probes, false },
+		{ offsetof(Request, probe_remove), on_probes, false },
 		{ offsetof(Request, snapshot), on_snapshot, false },
 	};
 

@@ -33,6 +33,9 @@
 #define STOP_SEND_MS  400
 #define STOP_POLL_NS  (20 * NS_PER_MS)
 
+/* All that is in /proc is looked through for them: for good, once a second is too much. */
+#define FLIGHT_COUNTERS_MS 2000
+
 /* Recordings that follow one another share what is known of processes. */
 #define KEEP_PROCESSES_NS (10 * NS_PER_SEC)
 
@@ -186,7 +189,8 @@ static int flight_trace(const struct flight_config *flight, struct trace_config 
 	     name = strtok_r(NULL, ", \t", &save))
 		list[req.n_sources++] = name;
 	req.event = (char *)flight->event;
-	req.has_freq_hz = 1;
+	req.has_freq_hz = req.has_counters_interval_ms = 1;
+	req.counters_interval_ms = FLIGHT_COUNTERS_MS;
 	req.freq_hz = (uint32_t)flight->freq_hz;
 	r = control_requests_config(&req, ret, why, sizeof(why));
 	if (r < 0)

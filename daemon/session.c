@@ -21,6 +21,9 @@
 /* How long the end waits for names: the worker's own limit for a file, and some. */
 #define FINISH_WAIT_NS	   (6 * NS_PER_SEC)
 #define CLOCKS_INTERVAL_NS (10 * NS_PER_SEC)
+/* Without a sink a session may go on for ever: tracks without use for so many intervals go. */
+#define FORGET_INTERVAL_NS (60 * NS_PER_SEC)
+#define FORGET_AFTER	   10
 /* Draining what is older than the session: as long as it takes, in slices. */
 #define DRAIN_SLICE_NS (50 * NS_PER_MS)
 
@@ -236,7 +239,7 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 
 	why[0] = '\0';
 	r = trace_writer_new(env->sink, env->sink_ctx, &s->writer);
-	if (r == 0 && env->segments)
+	if (r == 0 && (env->segments || !env->sink))
 		r = trace_writer_split(s->writer);
 	if (r == 0 && s->config.owner.only_own)
 		r = own_view_new(&s->config, s->env.processes, &s->own);
@@ -370,6 +373,10 @@ int session_tick(struct session *s, uint64_t now_ns)
 		r = session_write_clocks(s, now_ns);
 	if (r == 0)
 		r = session_write_cost(s);
+	if (r == 0 && !s->env.sink && now_ns > s->forgot_ns + FORGET_INTERVAL_NS) {
+		r = trace_writer_restart(s->writer, FORGET_AFTER);
+		s->forgot_ns = now_ns;
+	}
 	if (r < 0)
 		s->error = r;
 	return r;

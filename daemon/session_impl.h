@@ -38,6 +38,7 @@ struct session {
 	uint64_t start_ns, stop_ns; /* stop_ns 0: it records */
 	uint64_t clocks_ns;	    /* of the last ClockSnapshot */
 	uint64_t asleep_ns;	    /* BOOTTIME - MONOTONIC then */
+	uint64_t forgot_ns;	    /* when tracks were forgotten, without a sink */
 	int error;
 	bool told_unfinished; /* what goes on at the end */
 	bool is_written;      /* all events, at the end */

@@ -2,10 +2,10 @@
 /*
  * session_manager.c - all sessions.
  *
- * While there is one, a timer drains the rings 25 times a second; a full ring
- * of 16 MiB is half a second of the worst flood measured. A drain takes 10 ms at
- * most; when more is waiting the next one comes at once, but clients and signals
- * get their turn in between.
+ * While there is one, a timer drains the rings 25 times a second, 10 times if only the
+ * flight recorder records; a full ring of 16 MiB is half a second of the worst flood measured. A
+ * drain takes 10 ms at most; when more is waiting the next one comes at once, but clients and
+ * signals get their turn in between.
  */
 #include "session_manager.h"
 
@@ -25,6 +25,7 @@
 #include "unwind/unwinder.h"
 
 #define DRAIN_INTERVAL_NS (40 * NS_PER_MS)
+#define QUIET_INTERVAL_NS (100 * NS_PER_MS) /* while only the flight recorder records */
 #define BUSY_INTERVAL_NS  NS_PER_MS
 #define DRAIN_SLICE_NS	  (10 * NS_PER_MS)
 #define CATCH_UP_NS	  (50 * NS_PER_MS)
@@ -52,7 +53,7 @@ struct session_manager {
 	uint32_t last_id;
 	uint8_t last_user;	    /* number given last */
 	struct event_source *timer; /* while there are sessions */
-	bool is_busy;		    /* the timer has the shorter interval */
+	uint64_t interval_ns;	    /* of the timer */
 	uint64_t flushed_ns, ticked_ns;
 	pid_t child; /* 0: none */
 };
@@ -272,19 +273,27 @@ static bool is_due(uint64_t *last_ns, uint64_t now_ns, uint64_t interval_ns)
 
 static int on_timer(void *ctx, uint32_t events);
 
-static int start_timer(struct session_manager *m, bool is_busy)
+static int start_timer(struct session_manager *m, uint64_t interval_ns)
 {
 	struct event_source *timer;
 	int r;
 
-	r = event_loop_add_timer(m->env.loop, is_busy ? BUSY_INTERVAL_NS : DRAIN_INTERVAL_NS,
-				 on_timer, m, &timer);
+	r = event_loop_add_timer(m->env.loop, interval_ns, on_timer, m, &timer);
 	if (r < 0)
 		return r;
 	event_source_free(m->timer);
 	m->timer = timer;
-	m->is_busy = is_busy;
+	m->interval_ns = interval_ns;
 	return 0;
+}
+
+/* `more`: the last drain has left something. */
+static uint64_t interval_of(const struct session_manager *m, bool more)
+{
+	if (more)
+		return BUSY_INTERVAL_NS;
+	return m->first && !m->first->next && m->first->owner.is_flight ? QUIET_INTERVAL_NS
+									: DRAIN_INTERVAL_NS;
 }
 
 static bool any_stopping(const struct session_manager *m)
@@ -339,8 +348,8 @@ static int on_timer(void *ctx, uint32_t events)
 			ms->drained = true;
 	}
 	/* Without a descriptor for another timer this one has to do. */
-	if (m->timer && more != m->is_busy)
-		(void)start_timer(m, more);
+	if (m->timer && interval_of(m, more) != m->interval_ns)
+		(void)start_timer(m, interval_of(m, more));
 	return 0;
 }
 
@@ -421,7 +430,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 					.duration_ns = duration_ns };
 	env.slot = (unsigned)slot;
 	if (!m->timer) {
-		r = start_timer(m, false);
+		r = start_timer(m, DRAIN_INTERVAL_NS);
 		if (r < 0)
 			goto fail;
 	}

@@ -48,6 +48,7 @@ void trace_tracks_forget(struct trace_writer *w, unsigned keep)
 	const void *key;
 	void *entry;
 
+	memset(w->recent_threads, 0, sizeof(w->recent_threads));
 	while (hash_next(w->tracks, &pos, &key, &len, &entry)) {
 		struct track_entry *e = entry;
 

@@ -348,8 +348,11 @@ static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, uns
 /* Without a sink. */
 static int only_tell(struct trace_writer *w, uint64_t track, unsigned n_events)
 {
-	if (!track)
-		return -ENOMEM;
+	int r = track ? trace_track_use(w, track) : -ENOMEM;
+
+	/* Of a track that is forgotten the owner is not known, and nothing else is missing. */
+	if (r < 0 && r != -ESTALE)
+		return r;
 	w->stats[w->source].n_written += n_events;
 	return 0;
 }

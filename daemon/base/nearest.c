@@ -52,7 +52,8 @@ void nearest_offer(struct nearest *n, const char *name)
 	size_t len = strlen(n->wanted), i;
 	unsigned most = len < 4 ? 1 : 1 + (unsigned)len / 4, distance;
 
-	if (len == 0 || len >= NEAREST_NAME_MAX || !*name || strlen(name) >= NEAREST_NAME_MAX)
+	if (len == 0 || len >= NEAREST_NAME_MAX || !*name || strlen(name) >= NEAREST_NAME_MAX ||
+	    strcmp(name, n->wanted) == 0)
 		return;
 	distance = edits(n->wanted, name, most);
 	/* What contains it comes behind all that are like it. */

@@ -17,7 +17,7 @@ struct nearest {
 	char names[NEAREST_MAX][NEAREST_NAME_MAX];
 };
 
-/* One that may be offered. */
+/* One that may be offered, unless it is the wanted one. */
 void nearest_offer(struct nearest *n, const char *name);
 /* Whether it would be. */
 bool nearest_is(const char *wanted, const char *name);

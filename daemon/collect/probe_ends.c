@@ -132,9 +132,11 @@ static void drop(struct probe_end *e)
 
 	for (size_t i = 0; i < e->n_numbers; i++)
 		probe_places_drop(e->places, e->numbers[i], &p->gone);
+	/* Nothing of it is left: for good, or for a while. */
+	if (!p->attached || e->n_numbers == 0)
+		probe_places_forget_opens(e->places, p->id);
 	if (p->attached)
-		return; /* it goes on at other places, or will */
-	probe_places_forget_opens(e->places, p->id);
+		return;
 	p->n_hits = p->gone.n_hits;
 	p->n_over = p->gone.n_over;
 	p->n_unwanted = p->gone.n_unwanted;

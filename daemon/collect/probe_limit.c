@@ -9,7 +9,8 @@
 
 void probe_limit_update(struct probe_limit *l, uint64_t n_hits, uint64_t cost_ns, uint64_t now_ns)
 {
-	uint64_t n = n_hits > l->n_hits ? n_hits - l->n_hits : 0, passed_ns = now_ns - l->updated_ns;
+	uint64_t n = n_hits > l->n_hits ? n_hits - l->n_hits : 0,
+		 passed_ns = now_ns - l->updated_ns;
 	int64_t most_ns = INT64_MAX / 4;
 
 	l->n_hits = n_hits;

@@ -126,6 +126,7 @@ static void add(struct probe_places *ps, uint32_t number, struct probes_counts *
 		sum->n_over += ps->counts[i].n_over;
 		sum->n_unwanted += ps->counts[i].n_unwanted;
 		sum->n_lost += ps->counts[i].n_lost;
+		sum->n_own += ps->counts[i].n_own;
 	}
 }
 

@@ -24,13 +24,12 @@
 #include "probe/probes_encode.h"
 #include "probe_attach.h"
 #include "probe_ends.h"
-#include "probe_limit.h"
 #include "probe_programs.h"
+#include "probes_impl.h"
 #include "process/mappings.h"
 #include "process/process_table.h"
 #include "symbolize/symbolizer.h"
 #include "symbolize/system_libraries.h"
-#include "uprobe_cost.h"
 
 /* How often processes are looked through for new files, and hits are counted. */
 #define UPDATE_NS (50 * NS_PER_MS)
@@ -40,29 +39,6 @@
 /* A session waits so long for where its probes are: before, there are none. */
 #define ANSWER_NS (10 * NS_PER_SEC)
 #define TURN_NS	  (20 * NS_PER_MS)
-/* What a hit of a tracepoint costs beside our program. */
-#define TRACEPOINT_NS 200
-
-struct one {
-	struct probe *probe;
-	struct probe_attached *attached;
-	struct probe_limit limit;
-	uint64_t paused_since_ns;
-	bool told, is_paused;
-};
-
-struct probes_source {
-	struct collector_env env;
-	struct probe_programs *programs;
-	struct bpf_ring *ring; /* NULL: there was no probe yet */
-	struct probe_places *places;
-	struct probe_ends *ends;
-	struct probe_attach_env attach_env;
-	uint64_t trap_ns; /* what the kernel takes for a hit of a uprobe; 0: not measured yet */
-	struct hash *seen, *known; /* mappings by their version, and modules that all have seen */
-	uint64_t updated_ns, pruned_ns;
-	struct one ones[PROBES_MAX_DEFS];
-};
 
 /* ---- loading ---- */
 
@@ -228,65 +204,6 @@ static void look_for(struct probes_source *s, const struct probe *p, struct prob
 	probe_attached_settle(a, near);
 }
 
-/* ---- what it costs ---- */
-
-static bool is_uprobe(const struct probe *p)
-{
-	return p->def.at.kind <= PROBE_USDT;
-}
-
-static void update_cost(struct probes_source *s, struct probe *p)
-{
-	p->cost_ns = probe_programs_run_ns(s->programs, is_uprobe(p), p->def.with_stack) +
-		     (is_uprobe(p) ? s->trap_ns : TRACEPOINT_NS);
-}
-
-static void pause_one(struct probes_source *s, struct one *one, uint64_t n, uint64_t now_ns)
-{
-	struct probe *p = one->probe;
-
-	probe_attached_pause(one->attached);
-	one->is_paused = true;
-	one->paused_since_ns = now_ns;
-	probe_programs_tell(s->programs, p->id, PROBES_PAUSE, now_ns);
-	snprintf(p->why, sizeof(p->why),
-		 "limited: its hits take more than %d %% of a CPU (%llu so far, %.1f us each): it "
-		 "is "
-		 "taken away for part of the time; choose a place that is reached less often",
-		 PROBE_LIMIT_PERCENT, (unsigned long long)n, (double)p->cost_ns / 1e3);
-	if (!one->told) {
-		log_warn("probes: %s: %s", p->def.name, p->why);
-		probes_changed(s->env.probes, p);
-	}
-	one->told = true;
-}
-
-static void resume_one(struct probes_source *s, struct one *one, uint64_t now_ns)
-{
-	one->is_paused = false;
-	one->probe->paused_ns += now_ns - one->paused_since_ns;
-	probe_programs_tell(s->programs, one->probe->id, PROBES_RESUME, now_ns);
-	probe_attached_resume(one->attached);
-}
-
-static void limit(struct probes_source *s, struct one *one, uint64_t now_ns)
-{
-	struct probe *p = one->probe;
-	struct probes_counts ends = { 0 };
-	uint64_t n;
-
-	probe_attached_count(one->attached);
-	update_cost(s, p);
-	probe_places_count(s->places, p->id, true, &ends);
-	n = p->n_hits + p->n_over + p->n_unwanted + p->n_lost + ends.n_hits + ends.n_unwanted +
-	    ends.n_lost;
-	probe_limit_update(&one->limit, n, p->cost_ns, now_ns);
-	if (one->limit.is_over && !one->is_paused)
-		pause_one(s, one, n, now_ns);
-	else if (!one->limit.is_over && one->is_paused && !probe_ends_pending(s->ends))
-		resume_one(s, one, now_ns);
-}
-
 static void update(struct probes_source *s)
 {
 	uint64_t now_ns = boot_ns();
@@ -301,24 +218,15 @@ static void update(struct probes_source *s)
 	(void)process_table_each(s->env.processes, look_at, s);
 	for (size_t i = 0; i < PROBES_MAX_DEFS; i++)
 		if (s->ones[i].attached)
-			limit(s, &s->ones[i], now_ns);
+			probes_limit(s, &s->ones[i], now_ns);
 }
 
 /* ---- the registry's backend ---- */
 
-static void measure_trap(struct probes_source *s)
-{
-	if (s->trap_ns)
-		return;
-	if (uprobe_cost_ns(&s->trap_ns) < 0)
-		s->trap_ns = 1; /* what is wrong is said when one is attached */
-	log_debug("probes: a hit costs %llu ns", (unsigned long long)s->trap_ns);
-}
-
 static int on_attach(void *ctx, struct probe *p, char why[PROBE_WHY_LEN])
 {
 	struct probes_source *s = ctx;
-	struct one *one = NULL;
+	struct probes_one *one = NULL;
 	int r;
 
 	for (size_t i = 0; i < PROBES_MAX_DEFS && !one; i++)
@@ -327,22 +235,22 @@ static int on_attach(void *ctx, struct probe *p, char why[PROBE_WHY_LEN])
 	if (!one)
 		return -ENOSPC; /* the registry has no more */
 	r = load(s, p, why);
-	if (r == 0 && is_uprobe(p))
-		measure_trap(s);
+	if (r == 0 && probes_is_uprobe(p))
+		probes_measure_trap(s);
 	if (r == 0)
 		r = probe_attached_new(&s->attach_env, p, why, &one->attached);
 	if (r < 0)
 		return r;
 	one->probe = p;
 	p->attached = one;
-	update_cost(s, p);
+	probes_update_cost(s, p);
 	look_for(s, p, one->attached);
 	return 0;
 }
 
 static void on_detach(void *ctx, struct probe *p)
 {
-	struct one *one = p->attached;
+	struct probes_one *one = p->attached;
 
 	(void)ctx;
 	if (!one)
@@ -350,13 +258,13 @@ static void on_detach(void *ctx, struct probe *p)
 	if (one->is_paused)
 		p->paused_ns += boot_ns() - one->paused_since_ns;
 	probe_attached_free(one->attached);
-	*one = (struct one){ 0 };
+	*one = (struct probes_one){ 0 };
 	p->attached = NULL;
 }
 
 static void on_count(void *ctx, struct probe *p)
 {
-	struct one *one = p->attached;
+	struct probes_one *one = p->attached;
 
 	(void)ctx;
 	if (one)
@@ -495,13 +403,13 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 		r = probes_add(s->env.probes, &config->probes[i], (int)slot, config->uid, long_why,
 			       &id);
 		if (r < 0)
-			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", config->probes[i].name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.430s", config->probes[i].name,
 				 long_why);
 	}
 	if (r == 0) {
 		await_answers(s, &w);
 		if (w.failed) {
-			snprintf(why, WHY_LEN, "probe '%.60s': %.511s", w.failed->def.name,
+			snprintf(why, WHY_LEN, "probe '%.60s': %.430s", w.failed->def.name,
 				 w.failed->why);
 			r = -EINVAL;
 		} else if (w.waits) {

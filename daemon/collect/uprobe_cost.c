@@ -13,8 +13,11 @@
 #include "uprobe_cost.skel.h"
 #include "uprobes.h"
 
-#define N_HITS 1000
-#define MAX_NS (50 * NS_PER_MS)
+/* Enough to tell one from tens of microseconds; it is waited for when the daemon begins to record.
+ */
+#define N_HITS	 256
+#define N_BEFORE 16 /* what is only done once */
+#define MAX_NS	 (10 * NS_PER_MS)
 
 /* A compiler's function may begin with what the kernel can do by itself, which is cheaper. */
 void uprobe_cost_place(void);
@@ -54,12 +57,12 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t hit(void)
+static uint64_t hit(unsigned n_hits)
 {
 	uint64_t deadline_ns = boot_ns() + MAX_NS, begin_ns = cpu_ns();
 	unsigned n = 0;
 
-	while (n < N_HITS && (n % 16 || boot_ns() < deadline_ns)) {
+	while (n < n_hits && (n % 16 || boot_ns() < deadline_ns)) {
 		uprobe_cost_place();
 		n++;
 	}
@@ -83,8 +86,8 @@ int uprobe_cost_ns(uint64_t *ret)
 	if (r == 0)
 		r = uprobes_attach(skel->progs.on_hit, &target, &site, 1, &probe, &n);
 	if (r == 0) {
-		(void)hit(); /* what is only done once */
-		*ret = hit();
+		(void)hit(N_BEFORE);
+		*ret = hit(N_HITS);
 	}
 	uprobes_free(probe);
 	if (target.fd >= 0)

@@ -21,8 +21,11 @@
 #define SEGMENTS	  16
 #define SEGMENT_BYTES_MAX (1 << 20)
 
-/* A segment that is old enough, if it has something, and if it has next to nothing. */
-#define SEGMENT_NS	(2 * NS_PER_SEC)
+/*
+ * A segment that is old enough, if it has something, and if it has next to nothing. In a younger
+ * one hardly a stack would come twice: each is written anew.
+ */
+#define SEGMENT_NS	(4 * NS_PER_SEC)
 #define SEGMENT_MAX_NS	(10 * NS_PER_SEC)
 #define SEGMENT_SOME(f) ((f)->segment_bytes / 16)
 

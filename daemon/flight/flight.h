@@ -56,11 +56,11 @@ void flight_tap(struct flight *f, trace_tap_fn *fn, void *ctx);
 /* Something that the trace shall show: an instant on the track "Triggers". */
 struct flight_mark {
 	uint64_t time_ns;
-	const char *name;   /* "slice:frame>10ms" */
-	const char *detail; /* what it was: "'frame' took 31.2 ms"; or NULL */
-	const char *by;	    /* who waited for it: "[trigger NAME]"; or NULL */
-	const char *comm;   /* of the process whose it was; or NULL */
-	uint32_t tgid, tid; /* 0: nobody's */
+	const char *name;		/* "slice:frame>10ms" */
+	const char *detail;		/* what it was: "'frame' took 31.2 ms"; or NULL */
+	const char *by;			/* who waited for it: "[trigger NAME]"; or NULL */
+	const char *comm;		/* of the process whose it was; or NULL */
+	uint32_t tgid, tid;		/* 0: nobody's */
 	uint64_t duration_ns, n_missed; /* 0: not shown */
 };
 

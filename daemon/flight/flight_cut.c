@@ -12,36 +12,11 @@
 #include "flight/flight_used.h"
 #include "hash.h"
 
-/* Of TracePacket. */
-#define FIELD_FTRACE	    1
-#define FIELD_PROCESS_TREE  2
-#define FIELD_CLOCKS	    6
-#define FIELD_TIMESTAMP	    8
-#define FIELD_SEQUENCE	    10
-#define FIELD_TRACK_EVENT   11
-#define FIELD_INTERNED	    12
-#define FIELD_FLAGS	    13
-#define FIELD_DROPPED	    42
-#define FIELD_STAGE	    53
-#define FIELD_DEFAULTS	    59
-#define FIELD_DESCRIPTOR    60
-#define FIELD_SERVICE_EVENT 69
-#define FIELD_FRAME	    76
-#define FIELD_FIRST_PACKET  87
-#define FIELD_SAMPLE	    135
-
 /* Of the messages within. */
-#define FIELD_TRACE_PACKET    1
-#define FIELD_INTERN_CATEGORY 1
-#define FIELD_ARG	      4
-#define FIELD_ARG_UINT	      3
-#define FIELD_ARG_NAME	      10
-#define FIELD_EVENT_CATEGORY  3
-#define FIELD_EVENT_TYPE      9
-#define FIELD_EVENT_TRACK     11
-#define FIELD_EVENT_STACK     56
-#define FIELD_SAMPLE_STACK    6
-#define FIELD_FRAME_END	      5
+#define FIELD_TRACE_PACKET 1
+#define FIELD_ARG	   4
+#define FIELD_ARG_UINT	   3
+#define FIELD_ARG_NAME	   10
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2 };
 
@@ -49,35 +24,6 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2 };
 #define MAX_DEPTH 512
 
 #define ARG_EARLIER "began_earlier_ns"
-
-enum verdict { KEEP, LEAVE_OUT, MOVE, REPLACE };
-
-struct packet {
-	const uint8_t *data;
-	size_t len;
-	uint64_t time_ns;
-	bool has_time, has_state; /* interned data, defaults, flags */
-	uint32_t sequence, what;  /* `what`: the number of the payload's field */
-	const uint8_t *body;
-	size_t body_len;
-
-	struct wire_field interned;
-	uint64_t callstack; /* 0: it has none */
-
-	uint8_t type; /* of a TrackEvent */
-	uint64_t track, category;
-	bool is_frame_end;
-
-	enum verdict verdict;
-	uint64_t new_time_ns;
-	size_t new_at, new_len; /* in `replaced` */
-};
-
-struct packets {
-	struct packet *list;
-	size_t n, cap;
-	struct buf replaced;
-};
 
 int flight_cut_new(uint64_t begin_ns, const struct flight_base *base, struct flight_cut **ret)
 {
@@ -125,123 +71,6 @@ void flight_cut_count(struct flight_cut *c, const char *source, uint64_t n)
 
 	if (i >= 0)
 		c->n_cut[i] += n;
-}
-
-/* ---- reading ---- */
-
-static void read_event(struct packet *p)
-{
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, p->body, p->body_len);
-	while (wire_next(&w, &f) == 1) {
-		if (f.number == FIELD_EVENT_TYPE)
-			p->type = (uint8_t)f.value;
-		else if (f.number == FIELD_EVENT_TRACK)
-			p->track = f.value;
-		else if (f.number == FIELD_EVENT_CATEGORY)
-			p->category = f.value;
-		else if (f.number == FIELD_EVENT_STACK)
-			p->callstack = f.value;
-	}
-}
-
-static void read_sample(struct packet *p)
-{
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, p->body, p->body_len);
-	while (wire_next(&w, &f) == 1)
-		if (f.number == FIELD_SAMPLE_STACK)
-			p->callstack = f.value;
-}
-
-static void read_frame(struct packet *p)
-{
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, p->body, p->body_len);
-	p->is_frame_end = wire_next(&w, &f) == 1 && f.number == FIELD_FRAME_END;
-}
-
-/* Which category ids are those of system calls. */
-static void read_category(struct flight_cut *c, const struct wire_field *category)
-{
-	static const char *const names[] = { "syscall", "net" };
-	struct wire_field f;
-	uint64_t iid = 0;
-	struct wire w;
-
-	wire_init(&w, category->data, category->len);
-	while (wire_next(&w, &f) == 1) {
-		if (f.number == 1)
-			iid = f.value;
-		for (size_t i = 0; f.type == WIRE_BYTES && i < 2; i++)
-			if (f.len == strlen(names[i]) && memcmp(f.data, names[i], f.len) == 0)
-				c->counted[i] = iid;
-	}
-}
-
-static void read_interned(struct flight_cut *c, const struct wire_field *interned)
-{
-	struct wire_field f;
-	struct wire w;
-
-	wire_init(&w, interned->data, interned->len);
-	while (wire_next(&w, &f) == 1)
-		if (f.number == FIELD_INTERN_CATEGORY && f.type == WIRE_BYTES)
-			read_category(c, &f);
-}
-
-static int read_packet(struct flight_cut *c, const struct wire_field *whole, struct packet *p)
-{
-	struct wire_field f;
-	struct wire w;
-	uint64_t flags = 0;
-	int r;
-
-	*p = (struct packet){ .data = whole->data, .len = whole->len };
-	wire_init(&w, whole->data, whole->len);
-	while ((r = wire_next(&w, &f)) == 1) {
-		switch (f.number) {
-		case FIELD_TIMESTAMP:
-			p->has_time = true;
-			p->time_ns = f.value;
-			break;
-		case FIELD_SEQUENCE:
-			p->sequence = (uint32_t)f.value;
-			break;
-		case FIELD_FLAGS:
-			flags = f.value;
-			break;
-		case FIELD_INTERNED:
-			p->interned = f;
-			break;
-		case FIELD_DEFAULTS:
-		case FIELD_FIRST_PACKET:
-		case FIELD_DROPPED:
-			break;
-		default:
-			p->what = f.number;
-			p->body = f.data;
-			p->body_len = f.len;
-		}
-	}
-	p->has_state = p->interned.len || (flags & 1);
-	if (flags & 1 && p->sequence == SEQ_EVENTS)
-		c->counted[0] = c->counted[1] = 0;
-	if (p->interned.len && p->sequence == SEQ_EVENTS)
-		read_interned(c, &p->interned);
-	if (p->what == FIELD_TRACK_EVENT)
-		read_event(p);
-	else if (p->what == FIELD_FRAME)
-		read_frame(p);
-	else if (p->what == FIELD_SAMPLE)
-		read_sample(p);
-	return r;
 }
 
 /* ---- deciding ---- */
@@ -511,37 +340,6 @@ static int put_packet(const struct packets *all, const struct packet *p, struct 
 	return 0;
 }
 
-static struct packet *add_packet(struct packets *all)
-{
-	if (all->n == all->cap) {
-		size_t cap = all->cap ? 2 * all->cap : 1024;
-		struct packet *grown = reallocarray(all->list, cap, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		all->list = grown;
-		all->cap = cap;
-	}
-	return &all->list[all->n++];
-}
-
-static int read_packets(struct flight_cut *c, const struct buf *packets, struct packets *all)
-{
-	struct wire_field f;
-	struct wire w;
-	int r;
-
-	wire_init(&w, packets->data, packets->len);
-	while ((r = flight_block_next(&w, &f)) == 1) {
-		struct packet *p = add_packet(all);
-
-		r = p ? read_packet(c, &f, p) : -ENOMEM;
-		if (r < 0)
-			return r;
-	}
-	return r;
-}
-
 static int note_used(struct flight_cut *c, const struct packet *p)
 {
 	int r = 0;
@@ -556,7 +354,7 @@ static int note_used(struct flight_cut *c, const struct packet *p)
 int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned how, struct buf *ret)
 {
 	struct packets all = { 0 };
-	int r = read_packets(c, packets, &all);
+	int r = flight_cut_read(c, packets, &all);
 
 	ret->len = 0;
 	if (r == 0)

@@ -19,6 +19,7 @@
 #include "clock.h"
 #include "event_loop.h"
 #include "flight/flight_impl.h"
+#include "flight/flight_places.h"
 #include "log.h"
 #include "session_manager.h"
 #include "symbolize/symbolizer.h"
@@ -50,8 +51,7 @@ struct flight_snapshot {
 	int result_fd, fd; /* -1: none */
 	struct event_source *result, *timer;
 
-	struct location **places; /* each is held */
-	size_t n_places;
+	struct flight_places places; /* of the frames in it */
 	struct lines_query *lines;
 	struct trace_lines told;
 	struct trace_writer *writer; /* of the lines */
@@ -106,16 +106,6 @@ static int request_copy(struct flight_request *to, const struct flight_request *
 
 /* ---- life ---- */
 
-static void release_places(struct flight_snapshot *s)
-{
-	for (size_t i = 0; i < s->n_places; i++)
-		if (s->places[i])
-			location_release(s->places[i]);
-	free(s->places);
-	s->places = NULL;
-	s->n_places = 0;
-}
-
 /* `is_over`: it has closed its end, and exits. */
 static void end_child(struct flight_snapshot *s, bool is_over)
 {
@@ -152,7 +142,7 @@ static void snapshot_free(struct flight_snapshot *s)
 	lines_query_free(s->lines);
 	trace_lines_done(&s->told);
 	trace_writer_free(s->writer);
-	release_places(s);
+	flight_places_done(&s->places);
 	if (s->fd >= 0)
 		close(s->fd);
 	request_done(&s->request);
@@ -201,45 +191,18 @@ static void on_places(void *ctx, const struct source_place *places, size_t n)
 /* Those that the child has found in its segments. */
 static int keep_used(struct flight_snapshot *s)
 {
-	uint8_t *used = malloc(s->n_places + 1);
-	ssize_t n;
+	size_t n_used = s->places.n;
+	uint8_t *used = malloc(n_used + 1);
+	int r = -EIO;
 
 	if (!used)
 		return -ENOMEM;
-	n = pread(s->fd, used, s->n_places, (off_t)s->info.bytes);
-	for (size_t i = 0; n == (ssize_t)s->n_places && i < s->n_places; i++) {
-		if (used[i])
-			continue;
-		location_release(s->places[i]);
-		s->places[i] = NULL;
+	if (pread(s->fd, used, n_used, (off_t)s->info.bytes) == (ssize_t)n_used) {
+		flight_places_keep(&s->places, used);
+		r = 0;
 	}
 	free(used);
-	return n == (ssize_t)s->n_places ? 0 : -EIO;
-}
-
-static int by_address(const void *pa, const void *pb)
-{
-	struct location *const *a = pa, *const *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-/* Each once. */
-static void sort_places(struct flight_snapshot *s)
-{
-	size_t n = 0;
-
-	if (s->n_places)
-		qsort(s->places, s->n_places, sizeof(*s->places), by_address);
-	for (size_t i = 0; i < s->n_places; i++) {
-		if (!s->places[i])
-			continue;
-		if (n > 0 && s->places[n - 1] == s->places[i])
-			location_release(s->places[i]);
-		else
-			s->places[n++] = s->places[i];
-	}
-	s->n_places = n;
+	return r;
 }
 
 static int begin_lines(struct flight_snapshot *s)
@@ -248,12 +211,10 @@ static int begin_lines(struct flight_snapshot *s)
 
 	if (r == 0)
 		r = keep_used(s);
-	if (r == 0)
-		sort_places(s);
-	if (r == 0 && s->n_places)
-		r = lines_query_new(s->flight->env.symbolizer, s->places, s->n_places, on_places, s,
-				    &s->lines);
-	release_places(s);
+	if (r == 0 && s->places.n)
+		r = lines_query_new(s->flight->env.symbolizer, s->places.list, s->places.n,
+				    on_places, s, &s->lines);
+	flight_places_done(&s->places);
 	return r;
 }
 
@@ -378,36 +339,6 @@ static struct flight_segment *first_segment(const struct flight *f, uint64_t end
 	return first;
 }
 
-static int add_places(struct flight_snapshot *s, struct location *const *list, size_t n)
-{
-	struct location **grown = reallocarray(s->places, s->n_places + n + 1, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	s->places = grown;
-	for (size_t i = 0; i < n; i++) {
-		location_hold(list[i]);
-		s->places[s->n_places++] = list[i];
-	}
-	return 0;
-}
-
-/* Of all segments, in their order. */
-static int collect_places(struct flight_snapshot *s, const struct flight_segment *first)
-{
-	struct location *const *list;
-	size_t n_last = session_places(flight_session(s->flight), &list);
-	int r = 0;
-
-	for (const struct flight_segment *seg = first; r == 0 && seg; seg = seg->next) {
-		if (seg->next)
-			r = add_places(s, seg->places, seg->n_places);
-		else
-			r = add_places(s, list, n_last);
-	}
-	return r;
-}
-
 static int start_child(struct flight_snapshot *s, struct flight_job *job)
 {
 	int fds[2], r;
@@ -451,9 +382,9 @@ static int begin(struct flight_snapshot *s)
 	s->info.end_ns = job.end_ns;
 	s->state = CHILD;
 	s->since_ns = job.end_ns;
-	r = collect_places(s, job.first);
-	job.places = s->places;
-	job.n_places = s->n_places;
+	r = flight_places_collect(&s->places, job.first, session);
+	job.places = s->places.list;
+	job.n_places = s->places.n;
 	return r < 0 ? r : start_child(s, &job);
 }
 

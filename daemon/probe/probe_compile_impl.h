@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_compile_impl.h - the insides of the compiler, shared by probe_compile.c (what becomes
- * of values), probe_operators.c (expressions), probe_names.c (what names mean) and
- * probe_values.c (types, and how values come into registers).
+ * of values), probe_operators.c and probe_strings.c (expressions), probe_names.c (what names
+ * mean) and probe_values.c (types, and how values come into registers).
  *
  * Registers are a stack: what is computed goes to register `reg`, and may use those beyond.
  */
@@ -105,10 +105,17 @@ bool cc_member(struct compiler *c, const struct probe_node *node, struct cvalue 
 /* ---- probe_operators.c ---- */
 
 bool cc_eval(struct compiler *c, uint8_t node, struct cvalue *ret, uint8_t reg);
+/* ---- probe_strings.c ---- */
+
 /* Text, its address in `reg`: a string, a pointer to characters, an array of them. */
 bool cc_is_text(const struct compiler *c, const struct cvalue *v);
 bool cc_text(struct compiler *c, const struct probe_node *node, struct cvalue *v, uint8_t reg);
 /* Fills in what the instruction says of it. */
 void cc_text_insn(const struct cvalue *v, struct probes_insn *insn);
+/* str(p), str(p, n) */
+bool cc_str(struct compiler *c, const struct probe_node *node, struct cvalue *ret, uint8_t reg);
+/* `v` becomes whether it is the text of the expression. */
+bool cc_compare_text(struct compiler *c, const struct probe_node *node, struct cvalue *v,
+		     const struct cvalue *literal, uint8_t reg);
 
 #endif

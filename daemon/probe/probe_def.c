@@ -102,7 +102,10 @@ static int take_offset(struct probe_place *p, const char *spec, char why[PROBE_W
 		return refuse(why, "\"%.200s\": \"%.40s\" is no offset; write +16 or +0x10", spec,
 			      plus);
 	*plus = '\0';
-	if (plus == p->symbol)
+	plus = strrchr(p->symbol, '+');
+	if (plus && isdigit((unsigned char)plus[1]))
+		return refuse(why, "\"%.200s\": there is one offset, or none", spec);
+	if (!p->symbol[0])
 		return refuse(why, "\"%.200s\": an offset counts from a function: FUNCTION+OFFSET",
 			      spec);
 	if (p->kind == PROBE_UPROBE || p->kind == PROBE_KPROBE || p->offset == 0)

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,19 +18,6 @@ struct parser {
 	unsigned depth;
 	bool failed;
 };
-
-int probe_expr_refuse(const char *expr, unsigned at, char why[PROBE_WHY_LEN], const char *fmt, ...)
-{
-	size_t len;
-	va_list ap;
-
-	snprintf(why, PROBE_WHY_LEN, "\"%s\", character %u: ", expr, at + 1);
-	len = strlen(why);
-	va_start(ap, fmt);
-	vsnprintf(why + len, PROBE_WHY_LEN - len, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
 
 /* The first complaint stands. */
 #define FAIL(p, where, ...)                                                                     \

@@ -11,7 +11,8 @@
 #define MAX_VALUES   512
 #define MAX_NAMES    1024
 #define MAX_STRINGS  (64u << 10)
-#define MAX_REGISTER 4096 /* beyond any struct pt_regs */
+#define MAX_REGISTER 4096	 /* beyond any struct pt_regs */
+#define MAX_DISTANCE (1ll << 60) /* from a register */
 
 /* What precedes the lists. */
 struct head {
@@ -244,6 +245,9 @@ static bool location_valid(const struct probe_location *at)
 	for (int i = 0; i < 2; i++)
 		if (at->registers[i] != PROBE_NO_REGISTER && at->registers[i] > MAX_REGISTER)
 			return false;
+	if (at->kind != PROBE_AT_CONSTANT &&
+	    (at->offset > MAX_DISTANCE || at->offset < -MAX_DISTANCE))
+		return false;
 	return at->kind < PROBE_LOCATIONS && at->shift < 64;
 }
 
@@ -256,7 +260,8 @@ static bool values_valid(const struct probe_types *t, const struct head *h)
 		    !location_valid(&v->at))
 			return false;
 	}
-	return string_valid(t, h->function) && h->n_args <= h->n_values && (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
+	return string_valid(t, h->function) && h->n_args <= h->n_values &&
+	       (h->retval == PROBE_NO_TYPE || h->retval < h->n_values);
 }
 
 static bool head_valid(const struct head *h, size_t len)

@@ -80,8 +80,8 @@ static void describe_none(const struct probe_question *q, bool is_ifunc, char wh
 
 	if (is_ifunc)
 		snprintf(why, PROBE_WHY_LEN,
-			 "%s is chosen among several functions when a program starts (IFUNC): "
-			 "probe those, which debug symbols name",
+			 "%s is one of several functions that is chosen when a program starts "
+			 "(IFUNC): probe those, which debug symbols name",
 			 p->symbol);
 	else if (p->kind == PROBE_USDT)
 		snprintf(why, PROBE_WHY_LEN, "there is no USDT probe %s:%s", p->group, p->symbol);

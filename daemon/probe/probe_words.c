@@ -1,8 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_words.c - the words of a probe's expressions. */
+/* probe_words.c - the words of a probe's expressions, and of what is wrong with them. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "probe/probe_expr.h"
+
+int probe_expr_refuse(const char *expr, unsigned at, char why[PROBE_WHY_LEN], const char *fmt, ...)
+{
+	size_t len;
+	va_list ap;
+
+	snprintf(why, PROBE_WHY_LEN, "\"%s\", character %u: ", expr, at + 1);
+	len = strlen(why);
+	va_start(ap, fmt);
+	vsnprintf(why + len, PROBE_WHY_LEN - len, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
 
 int probe_expr_check(const char *expr, bool *ret_retval, char why[PROBE_WHY_LEN])
 {

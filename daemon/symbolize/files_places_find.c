@@ -256,9 +256,16 @@ static int find_functions(struct finder *f)
 		return r;
 	f->is_demangled = f->candidates.n <= MAX_DEMANGLED && strpbrk(f->probe->symbol, ":( ");
 	match_functions(f);
-	if (f->head.n_places > 0 || f->head.problem)
+	/* Beside it there may be one for programs that were built long ago. */
+	if (f->has_ifunc && !f->is_glob) {
+		f->head.n_places = f->head.n_more = 0;
+		f->len = sizeof(f->head);
+		f->head.problem = FILES_PLACES_IFUNC;
+	} else if (f->head.n_places > 0 || f->head.problem) {
 		return 0;
-	f->head.problem = f->has_ifunc ? FILES_PLACES_IFUNC : FILES_PLACES_NONE;
+	} else {
+		f->head.problem = f->has_ifunc ? FILES_PLACES_IFUNC : FILES_PLACES_NONE;
+	}
 	offer_functions(f);
 	return 0;
 }

@@ -227,13 +227,16 @@ static void describe_slice(const struct trace_tap_event *ev, const char *arg_nam
 {
 	const struct trace_arg *arg = arg_name ? find_arg(ev, arg_name) : NULL;
 	char duration[32], value[128] = "";
+	size_t len;
 
 	put_duration(duration, sizeof(duration), ev->end_ns - ev->time_ns);
 	if (arg)
 		put_value(value, sizeof(value), arg);
-	snprintf(dst, size, "'%.120s'%s%s%s%s%s%s", ev->name, ev->kind == TAP_SLICE ? " took " : "",
-		 ev->kind == TAP_SLICE ? duration : "", arg ? ", " : "", arg ? arg_name : "",
-		 arg ? " " : "", value);
+	len = (size_t)snprintf(dst, size, "'%.120s'%s%s", ev->name,
+			       ev->kind == TAP_SLICE ? " took " : "",
+			       ev->kind == TAP_SLICE ? duration : "");
+	if (arg && len < size)
+		snprintf(dst + len, size - len, ", %s %s", arg_name, value);
 }
 
 void trigger_describe(const struct trigger_spec *spec, const struct trace_tap_event *ev,

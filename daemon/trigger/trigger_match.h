@@ -16,7 +16,7 @@ struct trigger_fired {
 	uint64_t time_ns;	     /* of the end, if it took time */
 	uint32_t tgid, tid;	     /* 0: nobody's */
 	char comm[3 * 16 + 1];	     /* of the process, or "" */
-	char what[TRIGGER_WHAT_LEN]; /* "slice 'fsync' took 12.3 ms" */
+	char what[TRIGGER_WHAT_LEN]; /* "'fsync' took 12.3 ms" */
 	uint64_t duration_ns;	     /* of a slice; else 0 */
 	uint64_t n_missed;	     /* that came too soon after the one before this */
 };
@@ -33,7 +33,7 @@ bool trigger_match(const struct trigger_spec *spec, int source, const struct tra
 void trigger_describe(const struct trigger_spec *spec, const struct trace_tap_event *ev,
 		      trigger_comm_fn *comm, void *ctx, struct trigger_fired *ret);
 
-/* "slice:fsync>10ms: 'fsync' took 12.3 ms, in postgres (1234)" */
+/* "slice:fsync>10ms: 'fsync' took 12.3 ms, by postgres (1234)" */
 #define TRIGGER_TEXT_LEN (TRIGGER_SPEC_LEN + TRIGGER_WHAT_LEN + 64)
 void trigger_fired_text(const char *spec, const struct trigger_fired *fired,
 			char dst[TRIGGER_TEXT_LEN]);

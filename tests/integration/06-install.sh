@@ -13,7 +13,8 @@ make_install() { # TARGET
 check "make install puts everything under DESTDIR" make_install install
 for file in usr/sbin/tracerd usr/bin/tracectl usr/share/man/man1/tracectl.1 \
 	usr/share/man/man8/tracerd.8 etc/tracer/tracerd.conf usr/lib/systemd/system/tracer.service \
-	usr/lib/systemd/system/tracer.socket usr/lib/sysusers.d/tracer.conf; do
+	usr/lib/systemd/system/tracer.socket usr/lib/sysusers.d/tracer.conf \
+	usr/share/tracer/probes/libc-malloc.probe usr/share/tracer/probes/python-gc.probe; do
 	check "/$file is installed" test -s "$T/root/$file"
 done
 check "no placeholder is left in the unit" sh -c "! grep @SBINDIR@ '$T'/root/usr/lib/systemd/system/*"
@@ -61,7 +62,8 @@ else
 fi
 
 # A default that the file shows and the daemon does not know would keep it from starting.
-sed 's/^#\([a-z_]* = \)/\1/' systemd/tracerd.conf >"$T/tracerd.conf"
+# Triggers have no defaults.
+sed '/^#\[trigger/,$d; s/^#\([a-z_]* = \)/\1/' systemd/tracerd.conf >"$T/tracerd.conf"
 n=$(grep -c '^[a-z_]* = ' "$T/tracerd.conf")
 check "tracerd.conf shows defaults" [ "$n" -ge 4 ]
 start_tracerd --config "$T/tracerd.conf"

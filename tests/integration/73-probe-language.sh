@@ -102,6 +102,7 @@ check "fields of tracepoints" tracepoint
 # ---- mistakes ----
 
 check "a function that is not there" refused "p at uprobe:$prog:plian" "near it: plain"
+check "a function that is chosen when a program starts" refused "p at uprobe:libc.so.6:memcpy" "(IFUNC)"
 check "a member that is not there" refused "p at uprobe:$prog:plain arg v=node->valu" "near it: value"
 check "a name that is not there" refused "p at uprobe:$prog:plain arg v=hwo" "near it: how"
 check "a type that is not there" refused "p at uprobe:$prog:plain arg v=((struct nod *)arg0)->value" "no type \"nod\"; near it: node"

@@ -118,7 +118,7 @@ check "its probes are gone with it" none
 
 "$prog" 1000000 1000 &
 pid=$!
-lib_pids+=($pid)
+lib_pids+=("$pid")
 check "a probe is added while nobody records" \
 	tracectl probe add calls --at "uprobe:$prog:inner" --arg n=arg0:s32 --if "arg0 == 2" --stack
 spawn "$O/tracectl" --socket "$SOCKET" record -q -s proc,probes -o "$T/first.trace"

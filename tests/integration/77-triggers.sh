@@ -147,12 +147,13 @@ check "an exit code" fired exit 'exit:crasher=7' "crasher exited with 7"
 
 if [ -r /proc/pressure/cpu ] && cat /proc/pressure/cpu >/dev/null 2>&1; then
 	await psi --on 'psi:cpu>5%'
-	for ((i = 0; i < 2 * $(nproc); i++)); do
+	for ((i = 0; i <= $(nproc); i++)); do
 		spawn sh -c 'while :; do :; done'
 		busy+=($!)
 	done
-	check "pressure" fired psi 'psi:cpu>5%' "some task was stalled for want of CPU"
+	wait_for 60 grep -q 'fired: ' "$T/psi.said"
 	kill "${busy[@]}" && wait "${busy[@]}" 2>/dev/null
+	check "pressure" fired psi 'psi:cpu>5%' "some task was stalled for want of CPU"
 fi
 
 # ---- a probe ----

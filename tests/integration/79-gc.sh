@@ -11,7 +11,7 @@
 here=$SRC/tests/integration
 python=$(readlink -f /usr/bin/python3)
 keytool=$(readlink -f /usr/lib/jvm/java-*-openjdk-*/bin/keytool | head -n 1)
-[ -x "$python" ] && readelf -n "$python" | grep -q gc__start || skip "no python3 with USDT probes (Debian: python3)"
+readelf -n "$python" 2>/dev/null | grep -q gc__start || skip "no python3 with USDT probes (Debian: python3)"
 [ -x "$keytool" ] || skip "no OpenJDK (Debian: default-jre-headless)"
 export TRACER_PROBES=$SRC/daemon/probes
 
@@ -85,11 +85,11 @@ check "who collects garbage is seen" wait_for 90 probed
 touch "$T/go"
 wait $py
 java
-pauses=$(grep -c 'Pause \(Young\|Full\)' "$T/java.log")
+pauses=$(grep -c Pause "$T/java.log")
 all_java() {
 	[ "$pauses" -gt 0 ] && [ "$(lines_of jvm-gc $jvm | wc -l)" = "$pauses" ]
 }
-check "OpenJDK: each of its $pauses collections is a line" wait_for 20 all_java
+check "OpenJDK: each of its $pauses pauses for it is a line" wait_for 20 all_java
 all_python() {
 	lines_of python-gc $py >"$T/seen"
 	python3 - "$T/python.said" "$T/seen" <<'END'

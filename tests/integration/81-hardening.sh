@@ -83,6 +83,36 @@ verdict "functions of another user's deleted program have their names" \
 # The kernel's addresses are hidden from whoever has no CAP_SYSLOG.
 verdict "functions of the kernel have their names" grep -Eq ';(do_syscall_64|el0_svc)' "$T/samples"
 
+# ---- what it writes itself ----
+
+in_box sh -c 'cat >>/etc/tracer/tracerd.conf' <<'END'
+[flight]
+enabled = yes
+size = 8M
+[trigger asked-for]
+on = sigusr2
+END
+flies() {
+	in_box tracectl status --json | grep -q '"recording":true'
+}
+has_written() {
+	in_box tracectl status --json | sed -n 's/.*"last":"\([^"]*asked-for-[^"]*\)".*/\1/p' >"$T/written"
+	[ -s "$T/written" ]
+}
+writes_a_snapshot() {
+	local pid file
+	systemctl restart tracer.service && wait_for 30 flies || return 1
+	pid=$(show MainPID)
+	systemctl kill -s USR2 tracer.service # its workers, too, who do not mind
+	wait_for 60 has_written || { in_box tracectl status; return 1; }
+	file=$(cat "$T/written")
+	[ "$(in_box stat -c '%a %U %G' "$file")" = "640 tracer tracer" ] && [ "$(show MainPID)" = "$pid" ] || return 1
+	in_box tracectl status | grep 'worker restarted [1-9]' && return 1
+	in_box cat "$file" >"$T/asked-for.perfetto-trace"
+	"$O/tracectl" check "$T/asked-for.perfetto-trace"
+}
+verdict "a trigger of its configuration writes a snapshot" writes_a_snapshot
+
 # ---- the end ----
 
 systemctl --quiet start tracer.service

@@ -15,7 +15,7 @@ for line in sys.stdin:
     elif event["name"] == "jvm-pool":
         before, after = pools.get(pid, (0, 0))
         pools[pid] = before + args["before"], after + args["after"]
-    elif event["name"] in ("jvm-gc", "python-gc") and not args.get("unfinished"):
+    elif event["name"] == "python-gc" or (event["name"] == "jvm-gc" and pid in pools):
         before, after = pools.pop(pid, (args.get("before", 0), args.get("after", 0)))
         what = "full" if args.get("full") else f"generation {args['generation']}" if "generation" in args else "young"
         print(form.format(event["process"], pid, event["wall"][11:26], f"{event['duration'] / 1e6:.2f}",

@@ -500,6 +500,48 @@ START_TEST(what_is_wrong_with_a_place_is_said)
 }
 END_TEST
 
+/* A function of the kernel: what it takes lies in a record, or in registers. */
+START_TEST(functions_of_the_kernel)
+{
+	static const struct {
+		const char *spec, *expr;
+		uint64_t value;
+	} cases[] = {
+		{ "fentry:vfs_read", "count", 77 },
+		{ "fentry:vfs_read", "arg2 + 1", 78 },
+		{ "fexit:vfs_read", "retval", (uint64_t)-5 },
+		{ "fexit:vfs_read", "retval < 0 && count == 77", 1 },
+		{ "kprobe:vfs_read", "count", 99 },
+		{ "fentry:vfs_read", "&file->f_flags == &((struct file *)arg0)->f_flags", 1 },
+	};
+	static const uint64_t record[] = { 0xffff888000000000, 0x7f0000000000, 77, 0,
+					   (uint64_t)-5 };
+
+	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
+		return;
+	for (size_t i = 0; i < N(cases); i++) {
+		struct machine m = { .record = record, .record_len = sizeof(record) };
+		struct probe_def def = { .name = "p", .n_args = 1 };
+		struct probe_sites *sites;
+		struct probe_code code;
+		char arg[PROBE_EXPR_LEN];
+
+		snprintf(arg, sizeof(arg), "x=%s", cases[i].expr);
+		machine_register(&m, probe_arch_arg(PROBE_ARCH, 2), 99);
+		ck_assert_int_eq(probe_place_parse(cases[i].spec, &def.at, why), 0);
+		ck_assert_int_eq(probe_arg_parse(arg, &def.args[0], why), 0);
+		ck_assert_msg(probe_types_kernel(&def, &def.at, &sites, why) == 0, "%s", why);
+		ck_assert_msg(
+			probe_compile(&def, PROBES_SINGLE, sites->list[0].types, &code, why) == 0,
+			"%s", why);
+		ck_assert(machine_run(&m, &code));
+		ck_assert_msg(m.values[0].number == cases[i].value, "%s: %lld", arg,
+			      (long long)m.values[0].number);
+		probe_sites_free(sites);
+	}
+}
+END_TEST
+
 /* The question is given up, and the program with it; nothing is told, nothing is lost. */
 START_TEST(questions_are_given_up)
 {
@@ -536,6 +578,7 @@ int main(void)
 	tcase_add_loop_test(tc, variables_inside_a_function, 0, 2);
 	tcase_add_test(tc, globs_mean_all_functions);
 	tcase_add_test(tc, what_is_wrong_with_a_place_is_said);
+	tcase_add_test(tc, functions_of_the_kernel);
 	tcase_add_test(tc, questions_are_given_up);
 	suite_add_tcase(s, tc);
 	runner = srunner_create(s);

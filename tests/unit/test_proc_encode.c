@@ -28,6 +28,7 @@
 
 static struct trace_writer *writer;
 static struct process_table *pt;
+static struct trace_config config;
 static struct buf file;
 static void *encoder;
 static uint64_t n_encoded;
@@ -49,6 +50,7 @@ static void set_up(void)
 	ck_assert_int_eq(process_table_new(NULL, &pt), 0);
 	ck_assert_int_eq(process_table_set_proc(pt, empty), 0);
 	encoder = NULL;
+	config = (struct trace_config){ 0 };
 	n_encoded = 0;
 	cpu = 0;
 }
@@ -66,7 +68,9 @@ static void tear_down(void)
 
 static void begin_session(void)
 {
-	struct encoder_env env = { .writer = writer, .processes = pt, .start_ns = T0 };
+	struct encoder_env env = {
+		.writer = writer, .processes = pt, .config = &config, .start_ns = T0
+	};
 
 	trace_writer_source(writer, 0, T0);
 	ck_assert_int_eq(proc_encoder_new(&env, &encoder), 0);
@@ -838,6 +842,22 @@ START_TEST(a_listener_hears_how_processes_end)
 }
 END_TEST
 
+START_TEST(a_listener_with_filters_hears_of_its_own)
+{
+	struct proc_task_event one = event(PROC_NEWTASK, OLD + 10, 10, 10, OLD, "first");
+
+	happens(&one.hdr);
+	config.n_pids = 1;
+	config.pids[0] = 20;
+	begin_session();
+	ck_assert_int_eq(trace_writer_tap(writer, listen, NULL), 0);
+	told[0] = '\0';
+	ends(T0 + 1, 20, 20, OLD, PROC_IS_LAST, 0);
+	ends(T0 + 2, 10, 10, OLD, PROC_IS_LAST, 0);
+	ck_assert_str_eq(told, "exit of 20 at 1 comm=worker code=0\n");
+}
+END_TEST
+
 static TCase *new_case(Suite *s, const char *name)
 {
 	TCase *t = tcase_create(name);
@@ -885,6 +905,7 @@ int main(void)
 	tcase_add_test(t, a_loss_shows_in_the_next_bundle_of_its_cpu);
 	t = new_case(s, "listener");
 	tcase_add_test(t, a_listener_hears_how_processes_end);
+	tcase_add_test(t, a_listener_with_filters_hears_of_its_own);
 	t = new_case(s, "records");
 	tcase_add_test(t, records_that_cannot_be_are_invalid);
 	tcase_add_test(t, an_exec_with_more_arguments_than_fit_is_invalid);

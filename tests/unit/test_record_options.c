@@ -28,15 +28,25 @@ static void tear_down(void)
 }
 
 /* Words are separated by one space. */
-static int parse(const char *words)
+static int split_words(const char *words)
 {
 	int argc = 0;
 
-	snprintf(line, sizeof(line), "record %s", words);
+	snprintf(line, sizeof(line), "command %s", words);
 	for (char *s = strtok(line, " "); s; s = strtok(NULL, " "))
 		argv[argc++] = s;
 	argv[argc] = NULL;
-	return record_options_parse(argc, argv, &o);
+	return argc;
+}
+
+static int parse(const char *words)
+{
+	return record_options_parse(split_words(words), argv, &o);
+}
+
+static int parse_watch(const char *words)
+{
+	return watch_options_parse(split_words(words), argv, &o);
 }
 
 START_TEST(no_options_are_all_defaults)
@@ -226,6 +236,41 @@ START_TEST(help_is_no_error)
 }
 END_TEST
 
+START_TEST(watch_has_the_filters_and_a_choice)
+{
+	ck_assert_int_eq(
+		parse_watch("-e GC* --events source:net --min 10ms --comm a* -s net -d 1s"), 0);
+	ck_assert_uint_eq(o.n_events, 2);
+	ck_assert_str_eq(o.events[0], "GC*");
+	ck_assert_str_eq(o.events[1], "source:net");
+	ck_assert_uint_eq(o.min_ns, 10000000);
+	ck_assert_str_eq(o.comm, "a*");
+	ck_assert_uint_eq(o.n_sources, 1);
+	ck_assert_uint_eq(o.duration_ns, 1000000000);
+	ck_assert_ptr_null(o.event);
+}
+END_TEST
+
+/* A name is one of a probe that is there; with blanks it is a probe of one's own. */
+START_TEST(watch_tells_names_of_probes_from_probes)
+{
+	ck_assert_int_eq(parse_watch("--probe gc --probe 7"), 0);
+	ck_assert_uint_eq(o.n_chosen, 2);
+	ck_assert_str_eq(o.chosen[1], "7");
+	ck_assert_uint_eq(o.probes.n, 0);
+}
+END_TEST
+
+START_TEST(watch_refuses_what_makes_a_trace)
+{
+	ck_assert_int_eq(parse_watch("-o file"), -EINVAL);
+	ck_assert_int_eq(parse_watch("-F 99"), -EINVAL);
+	ck_assert_int_eq(parse_watch("--min 0s"), -EINVAL);
+	ck_assert_int_eq(parse_watch("--min soon"), -EINVAL);
+	ck_assert_int_eq(parse_watch("--help"), -ECANCELED);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("record_options");
@@ -244,6 +289,9 @@ int main(void)
 	tcase_add_test(tc, what_is_out_of_bounds_is_refused);
 	tcase_add_test(tc, lists_have_an_end);
 	tcase_add_test(tc, help_is_no_error);
+	tcase_add_test(tc, watch_has_the_filters_and_a_choice);
+	tcase_add_test(tc, watch_tells_names_of_probes_from_probes);
+	tcase_add_test(tc, watch_refuses_what_makes_a_trace);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
