@@ -105,9 +105,31 @@ static int note_segment(const struct child *c, const struct flight_segment *s,
 	return r;
 }
 
+/* What its ids are is told in any block, and so must be known up to the last one that is cut. */
+static size_t n_to_read(const struct child *c, const struct flight_segment *s)
+{
+	size_t n = s->n_blocks;
+
+	if (!s->next) /* the tail follows */
+		return n;
+	while (n > 0 && s->blocks[n - 1].oldest_ns >= c->job->first->begin_ns)
+		n--;
+	return n;
+}
+
+static int put_whole(struct child *c, const struct flight_block *b, bool is_read)
+{
+	int r = is_read ? flight_block_inflate(b->data, b->len, &c->packets) : 0;
+
+	if (r == 0 && is_read)
+		r = flight_cut_pass(c->cut, &c->packets);
+	return r < 0 ? r : put(c, b->data, b->len);
+}
+
 static int put_segment(struct child *c, const struct flight_segment *s)
 {
 	const struct flight_segment *first = c->job->first;
+	size_t n_read = n_to_read(c, s);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < s->n_blocks; i++) {
@@ -116,7 +138,7 @@ static int put_segment(struct child *c, const struct flight_segment *s)
 		if (s == first || b->oldest_ns < first->begin_ns)
 			r = put_cut(c, b->data, b->len, s == first ? CUT_BUNDLES : 0);
 		else
-			r = put(c, b->data, b->len);
+			r = put_whole(c, b, i < n_read);
 	}
 	return r;
 }

@@ -36,6 +36,11 @@ enum {
 int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned how,
 		     struct buf *ret);
 
+/*
+ * A block that stays as it is, in front of one that will be cut: ids are those of the segment.
+ */
+int flight_cut_pass(struct flight_cut *c, const struct buf *packets);
+
 /* How many packets with stacks were left out so far. */
 uint64_t flight_cut_n_stacks(const struct flight_cut *c);
 /* Is the frame in a stack that is left, of the segment that was noted? */

@@ -186,6 +186,29 @@ START_TEST(slices_that_are_over_by_then_are_left_out_and_system_calls_counted)
 }
 END_TEST
 
+START_TEST(system_calls_are_counted_by_the_ids_of_their_segment)
+{
+	uint64_t uuid;
+
+	ck_assert_int_eq(trace_writer_split(writer), 0);
+	uuid = track();
+	slice(uuid, "syscall", BEGIN + 10, BEGIN + 20);
+	do_cut(0);
+	ck_assert_int_eq(trace_writer_restart(writer, 1), 0);
+	/* The other way round than before, and in a block that has nothing older. */
+	slice(uuid, "test", BEGIN + 30, BEGIN + 40);
+	slice(uuid, "syscall", BEGIN + 50, BEGIN + 60);
+	ck_assert_int_eq(trace_writer_flush(writer), 0);
+	ck_assert_int_eq(flight_cut_pass(cut, &packets), 0);
+	packets.len = 0;
+	slice(uuid, "syscall", BEGIN - 9, BEGIN - 8);
+	slice(uuid, "syscall", BEGIN - 7, BEGIN - 6);
+	slice(uuid, "test", BEGIN - 5, BEGIN - 4);
+	do_cut(0);
+	ck_assert_uint_eq(n_cut("syscalls"), 2);
+}
+END_TEST
+
 START_TEST(samples_before_the_beginning_are_left_out_and_counted)
 {
 	struct trace_sample sample = { .time_ns = BEGIN - 1, .weight = 1, .callstack_iid = 1 };
@@ -358,6 +381,7 @@ int main(void)
 	tcase_add_test(tc, a_slice_across_the_beginning_begins_there_and_says_so);
 	tcase_add_test(tc, what_is_within_another_still_is);
 	tcase_add_test(tc, slices_that_are_over_by_then_are_left_out_and_system_calls_counted);
+	tcase_add_test(tc, system_calls_are_counted_by_the_ids_of_their_segment);
 	tcase_add_test(tc, samples_before_the_beginning_are_left_out_and_counted);
 	tcase_add_test(tc, a_job_keeps_its_end);
 	tcase_add_test(tc, what_is_said_of_processes_is_said_at_the_beginning);
