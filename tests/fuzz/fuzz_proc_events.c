@@ -201,6 +201,7 @@ static void seen(struct process_table *pt, struct input *in)
 	p.leader.parent_tgid %= 8;
 	p.leader.start_ns %= 100;
 	p.leader.is_kthread = p.leader.uid % 2;
+	p.leader.is_plain = p.leader.uid / 2 % 2;
 	p.cmdline_len = p.leader.tid % sizeof(cmdline);
 	p.leader.tid = p.leader.tgid;
 	process_table_saw_process(pt, &p);

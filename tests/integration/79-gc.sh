@@ -128,7 +128,7 @@ in_trace() {
 	local n different
 	read -r n different < <(drawn $jvm jvm-gc jvm_eden)
 	[ "$n" -ge "$pauses" ] && [ "$different" -gt 1 ] || return 1
-	read -r n different < <(drawn $py python-gc python_heap)
+	read -r n different < <(drawn $py python-gc python_memory)
 	[ "$n" -ge 4 ] && [ "$different" -gt 1 ]
 }
 check "slices and counter tracks in a trace" in_trace
