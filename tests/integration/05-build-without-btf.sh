@@ -4,7 +4,6 @@
 # The build needs no BTF of the running kernel: a build machine may have none, and
 # what is built is for other kernels than its own.
 # timeout: 600
-# alone
 . "$(dirname "$0")/lib.sh"
 
 cd "$SRC" || exit 1

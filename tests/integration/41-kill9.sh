@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# kill -9 at random moments of a recording, from its start on: tracerd 50 times,
-# tracectl with its private daemon 50 times. Nothing of ours is left, the file
+# kill -9 at random moments of a recording, from its start on: tracerd 30 times,
+# tracectl with its private daemon 30 times. Nothing of ours is left, the file
 # loads, and what was traced comes to the right result.
 # timeout: 300
 # alone
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/leaks.sh"
 
-KILLS=${KILLS-50}
+KILLS=${KILLS-30}
 
 # Something that is traced all the time, and knows what its result must be.
 head -c 300000 /dev/urandom >"$T/data"

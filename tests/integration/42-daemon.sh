@@ -199,31 +199,39 @@ export ASAN_OPTIONS="${ASAN_OPTIONS-}${ASAN_OPTIONS:+:}detect_leaks=0"
 
 # The n-th call and all that follow fail; and the n-th alone.
 inject() { # CALL ERROR N
-	local status
-	rm -f "$T/inject.perfetto-trace"
+	local status it=$T/inject-$3
 	timeout -k 5 60 strace -f -qqq -o /dev/null -e trace="$1" \
 		-e inject="$1:error=$2:when=$3" \
-		"$O/tracectl" --private record -q -d 100ms -o "$T/inject.perfetto-trace" \
-		>"$T/inject.out" 2>&1
+		"$O/tracectl" --private record -q -d 100ms -f -o "$it.perfetto-trace" \
+		>"$it.out" 2>&1
 	status=$?
 	case $status in
 	# Counters are read through bpf(2) as well: only the account may be wrong.
-	0 | 3) "$O/tracectl" check "$T/inject.perfetto-trace" >"$T/inject.check" 2>&1 && return
-		grep -v '^L \|^/' "$T/inject.check" || return 0
+	0 | 3) "$O/tracectl" check "$it.perfetto-trace" >"$it.check" 2>&1 && return
+		grep -v '^L \|^/' "$it.check" || return 0
 		echo "$1 $2 when=$3: a bad trace" ;;
-	1) [ -s "$T/inject.out" ] && return
+	1) [ -s "$it.out" ] && return
 		echo "$1 $2 when=$3: exit status 1 without a message" ;;
 	124) echo "$1 $2 when=$3: hangs" ;;
 	*) echo "$1 $2 when=$3: exit status $status"
-		cat "$T/inject.out" ;;
+		cat "$it.out" ;;
 	esac
 	return 1
 }
+# Two at a time: they mostly wait.
 injections() { # CALL ERROR N...
-	local n bad=0
-	for n in "${@:3}"; do
-		inject "$1" "$2" "$n" || bad=1
+	local n pid bad=0
+	local -A running=()
+	for n in "${@:3}" ""; do
+		while [ ${#running[@]} = 2 ] || { [ -z "$n" ] && [ ${#running[@]} != 0 ]; }; do
+			wait -n -p pid "${!running[@]}" || bad=1
+			unset "running[$pid]"
+		done
+		[ -n "$n" ] || break
+		inject "$1" "$2" "$n" &
+		running[$!]=$n
 	done
+	rm -f "$T"/inject-*
 	return $bad
 }
 calls() { # CALL: how many a recording makes

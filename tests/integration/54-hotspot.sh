@@ -3,7 +3,6 @@
 #
 # Java stacks are whole, and have the names of methods, without a flag or an agent.
 # timeout: 240
-# alone
 #
 #	JAVA=java		another JVM
 #	JAVA_MS=4000		how long each program runs

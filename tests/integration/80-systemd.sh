@@ -5,7 +5,6 @@
 # installed in it, and it is activated, killed, stopped, and refused to strangers.
 # Recording there is 81-hardening.sh's: the box has pids of its own.
 # timeout: 300
-# alone
 . "$(dirname "$0")/lib.sh"
 
 . "$(dirname "$0")/../systemd/lib.sh"

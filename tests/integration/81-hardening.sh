@@ -4,7 +4,6 @@
 # Within the unit's limits (a user of its own, seven capabilities, system calls
 # filtered, hardly any file system) the daemon records all that root would.
 # timeout: 300
-# alone
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/../systemd/lib.sh"
 
