@@ -76,7 +76,7 @@ all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
 
 $(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
 $(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED) $(O)/daemon/files.a
-$(UNIT): %: %.o $(call obj,$(HELPERS) $(DAEMON) $(CLI)) $(SHARED)
+$(UNIT): %: %.o $(O)/tests/all.a $(SHARED)
 $(UNIT): libs += $(shell pkg-config --libs check libnghttp2 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
@@ -85,6 +85,10 @@ $(O)/tests/tools/bpf_verify: $(O)/daemon/bpf_load.o
 
 # What tracectl has of the daemon: the worker that reads files, and what starts it.
 $(O)/daemon/files.a: $(call obj,$(DAEMON))
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+# Of which each unit test takes what it needs: most need little.
+$(O)/tests/all.a: $(call obj,$(HELPERS) $(DAEMON) $(CLI))
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 $(O)/tracerd $(O)/tracectl $(UNIT) $(READS):
