@@ -94,10 +94,11 @@ static void take_apart(uint64_t *times, size_t n)
 		times[i] -= times[i - 1];
 }
 
-#define CUT_COLUMN(column, n_column, from)                                                       \
-	do {                                                                                     \
-		memmove((column), (column) + (from), ((n_column) - (from)) * sizeof(*(column))); \
-		(n_column) -= (from);                                                            \
+#define CUT_COLUMN(column, n_column, from)                                                    \
+	do {                                                                                  \
+		(n_column) -= (from);                                                         \
+		if ((n_column) > 0)                                                           \
+			memmove((column), (column) + (from), (n_column) * sizeof(*(column))); \
 	} while (0)
 
 static void cut_switch_columns(FtraceEventBundle__CompactSched *s, size_t from)
