@@ -34,9 +34,11 @@ struct probes_where {
 	uint64_t start_ns; /* of the thread; 0: not known */
 	enum {
 		ON_THREAD,
-		BELOW_THREAD, /* on a track of the probe's own */
-		OF_PROCESS,   /* likewise, with as many lanes as it takes */
+		BELOW_THREAD, /* on tracks of the probe's own: on `lane` */
+		OF_PROCESS,   /* likewise: on the first that is free */
 	} kind;
+	unsigned lane;
+	uint32_t cpu; /* whose idle loop it is, if `tid` is 0 */
 };
 
 /* One hit of a probe without a key, or with one. */

@@ -10,9 +10,14 @@
  * left of those that it called, and nothing of those whose part of the stack is used again:
  * what has not ended by then was left by longjmp() or an exception, or its end was lost, and
  * it is drawn to there, unfinished. Other pairs (two USDT probes, two functions) may cross:
- * one that outlives another around it moves to a track of its own, below the thread's. Pairs in the
- * kernel, but for a function's entry and return, have that track from the start: system calls begin
- * and end between them.
+ * one that outlives another around it moves to a track of its probe's, below the thread's, and
+ * to the next one of those if it also outlives one that is there. Pairs in the kernel, but for
+ * a function's entry and return, are there from the start: system calls begin and end between
+ * them.
+ *
+ * That makes the slices of a track nest as long as no slice of a thread ends before what was
+ * drawn already. Hits are in order; the end of a session, a pause or an exit has a clock
+ * reading of its own, which may be a little older.
  *
  * What is open when its thread, its program or the session ends is drawn to there. What
  * cannot be drawn is counted: at the end an instant on the track "Probes" says how many.
@@ -28,25 +33,46 @@
 
 /* ---- slices that end ---- */
 
+/* What outlives `open`, which ends, cannot be on its track. */
+static void make_way(const struct hit_stack *stack, const struct open_hit *open)
+{
+	for (struct open_hit *in = stack->top; in != open; in = in->outer) {
+		if (!open->is_crossed)
+			in->is_crossed = true;
+		else if (in->known == open->known && in->lane <= open->lane)
+			in->lane = open->lane + 1;
+	}
+}
+
+/* Keyed ones are of several threads: each finds a lane that is free. */
+static uint64_t end_in_order(struct hit_stack *stack, const struct open_hit *open, uint64_t end_ns)
+{
+	if (stack->is_keyed)
+		return end_ns > open->begin_ns ? end_ns : open->begin_ns;
+	if (end_ns > stack->drawn_ns)
+		stack->drawn_ns = end_ns;
+	return stack->drawn_ns;
+}
+
 /* `end` NULL: it is not known how. It is forgotten. */
 static int write_open(struct probes_encoder *enc, struct hit_stacks *all, struct hit_stack *stack,
 		      struct open_hit *open, const struct probes_event *end, uint64_t end_ns)
 {
 	struct probes_where where = { .tgid = stack->tgid,
 				      .tid = stack->tid,
-				      .start_ns = stack->start_ns };
+				      .start_ns = stack->start_ns,
+				      .lane = open->lane,
+				      .cpu = stack->cpu };
 	int r = 0;
 
-	/* What outlives it cannot be within it. */
-	for (struct open_hit *in = stack->top; !open->is_crossed && in != open; in = in->outer)
-		in->is_crossed = true;
+	make_way(stack, open);
 	if (stack->is_keyed)
 		where.kind = OF_PROCESS;
-	else if (stack->is_one_probes || open->is_crossed)
+	else if (open->is_crossed)
 		where.kind = BELOW_THREAD;
 	if (open->ev) {
 		r = probes_write_slice(enc, open->known, &where, open->ev, open->begin_ns, end,
-				       end_ns > open->begin_ns ? end_ns : open->begin_ns);
+				       end_in_order(stack, open, end_ns));
 	} else {
 		enc->counts.too_deep++;
 		trace_writer_skip(enc->env.writer, end ? 2 : 1);
@@ -138,14 +164,20 @@ static uint64_t thread_start(const struct probes_encoder *enc, uint32_t tid)
 	return t ? t->start_ns : 0;
 }
 
-/* Another program, or another thread of the same number. */
+/* Whether a thread that began then is another one of the same number. */
+static bool is_another(const struct hit_stack *stack, uint64_t start_ns)
+{
+	return stack->start_ns != start_ns && start_ns > stack->last_ns;
+}
+
+/* Another program, or another thread. */
 static int renew(struct probes_encoder *enc, struct hit_stack *stack, uint64_t start_ns,
 		 uint64_t time_ns)
 {
 	const struct process *p = process_table_get(enc->env.processes, stack->tgid);
 	int r = 0;
 
-	if (stack->start_ns != start_ns && start_ns > stack->last_ns) {
+	if (is_another(stack, start_ns)) {
 		r = end_all(enc, &enc->threads, stack, stack->last_ns, false);
 		stack->n_over = 0;
 	} else if (p && p->exec_ns > stack->last_ns && p->exec_ns <= time_ns) {
@@ -162,7 +194,7 @@ static bool is_gone(void *ctx, const struct hit_stack *stack)
 
 	if (stack->is_keyed)
 		return true;
-	return stack->tid && (!t || t->free_ns || t->start_ns != stack->start_ns);
+	return stack->tid && (!t || t->free_ns || is_another(stack, t->start_ns));
 }
 
 /* `*ret` NULL: there are too many. */
@@ -188,6 +220,7 @@ static int thread_stack(struct probes_encoder *enc, const struct probes_known *k
 		stack->start_ns = start_ns;
 	stack->tgid = ev->hdr.tgid;
 	stack->tid = ev->hdr.tid;
+	stack->cpu = ev->hdr.cpu;
 	stack->is_one_probes = known->own_track;
 	return r;
 }
@@ -195,9 +228,9 @@ static int thread_stack(struct probes_encoder *enc, const struct probes_known *k
 /* Two hits of a thread never have one time: which came first must show. */
 static uint64_t next_time(struct hit_stack *stack, uint64_t time_ns)
 {
-	if (time_ns <= stack->last_ns)
-		time_ns = stack->last_ns + 1;
-	stack->last_ns = time_ns;
+	if (time_ns <= stack->drawn_ns)
+		time_ns = stack->drawn_ns + 1;
+	stack->last_ns = stack->drawn_ns = time_ns;
 	return time_ns;
 }
 
@@ -330,7 +363,7 @@ static uint64_t end_of(const struct probes_encoder *enc, const struct hit_stack 
 
 	if (stack->is_keyed || stack->tid == 0)
 		return stop_ns;
-	if (!t)
+	if (!t || is_another(stack, t->start_ns))
 		return stack->last_ns;
 	return t->free_ns && t->free_ns < stop_ns ? t->free_ns : stop_ns;
 }

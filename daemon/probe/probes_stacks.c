@@ -97,6 +97,7 @@ bool hit_stack_push(struct hit_stacks *s, struct hit_stack *stack, struct probes
 	open->site = ev->site;
 	open->sp = ev->sp;
 	open->begin_ns = begin_ns;
+	open->is_crossed = stack->is_one_probes;
 	if (stack->depth < PROBES_DEPTH)
 		open->ev = keep_record(s, ev);
 	open->outer = stack->top;

@@ -29,14 +29,17 @@ struct open_hit {
 	unsigned site; /* which function of it, of a glob */
 	uint64_t sp;   /* the user's; below it is the function's frame */
 	uint64_t begin_ns;
-	bool is_crossed;	 /* it has outlived one around it: it is on a track of its own */
+	bool is_crossed;	 /* it has outlived one around it: it is below the thread's track */
+	unsigned lane;		 /* on which one there, of those of its probe */
 	struct probes_event *ev; /* the record, as long as it is; NULL: too deep to be shown */
 };
 
 struct hit_stack {
 	uint32_t tgid, tid;
+	uint32_t cpu;	   /* of the latest hit */
 	uint64_t start_ns; /* of the thread; 0: not known */
 	uint64_t last_ns;  /* its latest hit */
+	uint64_t drawn_ns; /* its latest hit or end of a slice: nothing ends before */
 	struct open_hit *top;
 	unsigned depth;
 	unsigned n_over; /* that began when too many were open */

@@ -51,14 +51,12 @@ static uint64_t thread_track(struct probes_encoder *enc, const struct probes_whe
 	return trace_thread_track(enc->env.writer, where->tgid, where->tid, where->start_ns);
 }
 
-/* Of the lane in which a slice from `begin_ns` to `end_ns` has room; `ret->parent` is set. */
+/* The lane in which a slice from `begin_ns` to `end_ns` has room. */
 static int choose_lane(struct probes_encoder *enc, const struct probes_known *known,
-		       const struct probes_where *where, uint64_t begin_ns, uint64_t end_ns,
-		       struct trace_track *ret)
+		       const struct probes_where *where, uint64_t begin_ns, uint64_t end_ns)
 {
 	struct hit_stack_key key = { .probe = known->probe->id, .tgid = where->tgid };
 	struct net_lanes *lanes = hash_get(enc->lanes, &key, sizeof(key));
-	int lane;
 
 	if (!lanes && hash_count(enc->lanes) < PROBES_MAX_STACKS) {
 		lanes = calloc(1, sizeof(*lanes));
@@ -67,11 +65,7 @@ static int choose_lane(struct probes_encoder *enc, const struct probes_known *kn
 			lanes = NULL;
 		}
 	}
-	lane = lanes ? net_lanes_take(lanes, begin_ns, end_ns) : -ENOSPC;
-	if (lane < 0)
-		return lane;
-	ret->key = (uint64_t)lane + 1;
-	return 0;
+	return lanes ? net_lanes_take(lanes, begin_ns, end_ns) : -ENOSPC;
 }
 
 void probes_lanes_free(struct probes_encoder *enc)
@@ -86,22 +80,35 @@ void probes_lanes_free(struct probes_encoder *enc)
 	hash_free(enc->lanes);
 }
 
+/*
+ * Which of the tracks of that name: two probes may have one, a session's and everybody's, or
+ * one that was removed and its successor.
+ */
+static uint64_t track_key(const struct probes_known *known, const struct probes_where *where,
+			  unsigned lane)
+{
+	uint32_t cpu = where->kind != OF_PROCESS && where->tid == 0 ? where->cpu : 0;
+
+	return (uint64_t)known->probe->id << 32 | (uint64_t)where->kind << 30 | cpu << 16 | lane;
+}
+
 /* -ENOSPC: too many at a time. */
 static int find_track(struct probes_encoder *enc, const struct probes_known *known,
 		      const struct probes_where *where, uint64_t begin_ns, uint64_t end_ns,
 		      uint64_t *ret)
 {
 	struct trace_track track = { .name = known->name };
-	int r = 0;
+	int lane = (int)where->lane;
 
 	if (where->kind == OF_PROCESS) {
 		track.parent = process_track(enc, where->tgid);
-		r = choose_lane(enc, known, where, begin_ns, end_ns, &track);
+		lane = choose_lane(enc, known, where, begin_ns, end_ns);
 	} else {
 		track.parent = thread_track(enc, where);
 	}
-	if (r < 0)
-		return r;
+	if (lane < 0)
+		return lane;
+	track.key = track_key(known, where, (unsigned)lane);
 	*ret = track.parent;
 	if (track.parent && (where->kind != ON_THREAD || where->tid == 0))
 		*ret = trace_track(enc->env.writer, &track);

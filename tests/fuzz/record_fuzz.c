@@ -126,6 +126,15 @@ void record_fuzz_block(struct record_fuzz *f, bool refuse)
 		abort();
 }
 
+static void must_be_none(enum check_kind kind, const struct check_finding *finding)
+{
+	if (finding->count == 0)
+		return;
+	fprintf(stderr, "%s: %s\n", check_kinds[kind].name,
+		finding->n_examples ? finding->examples[0].text : "no example");
+	abort();
+}
+
 static void check_trace(const struct record_fuzz *f)
 {
 	struct trace_check *c;
@@ -136,8 +145,8 @@ static void check_trace(const struct record_fuzz *f)
 	if (trace_check_file(c, file) < 0)
 		abort();
 	for (enum check_kind k = 0; k < N_CHECK_KINDS; k++)
-		if (!f->unchecked[k] && trace_check_finding(c, k)->count)
-			abort();
+		if (!f->unchecked[k])
+			must_be_none(k, trace_check_finding(c, k));
 	trace_file_free(file);
 	trace_check_free(c);
 }

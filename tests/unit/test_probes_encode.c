@@ -416,6 +416,93 @@ START_TEST(pairs_that_cross_get_out_of_the_way)
 }
 END_TEST
 
+/* fa and fb have outlived gc, and cross as well, on a coroutine's stack maybe. */
+START_TEST(what_has_moved_away_may_cross_again)
+{
+	struct probe *f = add_call("f*"), *gc = add_pair("gc");
+
+	begin(gc, 1001);
+	begin(f, 1001);
+	make(f, PROBES_BEGIN, 1001);
+	ev.site = 1;
+	send();
+	finish(gc, 1001);
+	finish(f, 1001);
+	make(f, PROBES_FINISH, 1001);
+	ev.site = 1;
+	send();
+	stop();
+	ck_assert_str_eq(written(), "main B@10 gc; main E@40; main/f* B@20 f*; main/f* E@50; "
+				    "main/f* B@30 f*; main/f* E@60");
+}
+END_TEST
+
+/* The second f has outlived gc, too, but the first one is on that track already. */
+START_TEST(what_moves_away_late_does_not_cross_what_is_there)
+{
+	struct probe *f = add_call("f*"), *gc = add_pair("gc");
+
+	begin(gc, 1001);
+	begin(f, 1001);
+	finish(gc, 1001);
+	begin(gc, 1001);
+	make(f, PROBES_BEGIN, 1001);
+	ev.site = 1;
+	send();
+	finish(f, 1001);
+	finish(gc, 1001);
+	make(f, PROBES_FINISH, 1001);
+	ev.site = 1;
+	send();
+	stop();
+	ck_assert_str_eq(written(), "main B@10 gc; main E@30; main/f* B@20 f*; main/f* E@60; "
+				    "main B@40 gc; main E@70; main/f* B@50 f*; main/f* E@80");
+}
+END_TEST
+
+/* The first is known to be left, the second one, on another stack, is not. */
+START_TEST(what_was_left_does_not_cross_what_goes_on)
+{
+	struct probe *gc = add_pair("gc"), *query = add_pair("query");
+	static const uint64_t sp[] = { 0x7000, 0x7000, 0x7fff0000, 0, 0x7000 };
+
+	for (int i = 0; i < 5; i++) {
+		make(i == 0 || i == 3 ? gc : query, i == 3 ? PROBES_FINISH : PROBES_BEGIN, 1001);
+		ev.sp = sp[i];
+		send();
+	}
+	finish(query, 1001);
+	finish(query, 1001);
+	stop();
+	ck_assert_str_eq(written(), "main B@10 gc; main E@40; "
+				    "main/query B@20 query unfinished=true; main/query E@40; "
+				    "main B@50 query; main E@60; "
+				    "main/query B@30 query; main/query E@70");
+}
+END_TEST
+
+/* Clocks are read before and after a hit is taken. */
+START_TEST(a_pause_or_a_stop_that_is_older_than_a_hit_crosses_nothing)
+{
+	struct probe *f = add_call("f"), *g = add_call("g"), *h = add_call("h");
+
+	begin(f, 1001);
+	begin(g, 1001);
+	begin(h, 1001);
+	finish(h, 1001);
+	make(g, PROBES_SINGLE, 1001);
+	ev.hdr.type = PROBES_PAUSE;
+	ev.hdr.time_ns -= 15 * US;
+	send();
+	now_ns -= 30 * US;
+	stop();
+	ck_assert_str_eq(written(),
+			 "main B@30 h; main E@40; main B@20 g unfinished=true; "
+			 "main E@40; Probes I@35 paused: its hits cost too much probe=g; "
+			 "main B@10 f unfinished=true; main E@40");
+}
+END_TEST
+
 START_TEST(pairs_in_the_kernel_are_below_their_thread)
 {
 	struct probe *io =
@@ -483,6 +570,23 @@ START_TEST(the_idle_loop_is_no_thread)
 	hit(p, PROBES_SINGLE, 0);
 	stop();
 	ck_assert_str_eq(written(), "Probes/tick I@10 tick");
+}
+END_TEST
+
+START_TEST(the_idle_loops_of_cpus_do_not_mix)
+{
+	struct probe *p =
+		add("irq", "tracepoint:irq:irq_handler_entry", "tracepoint:irq:irq_handler_exit");
+	static const uint16_t cpu[] = { 0, 1, 0, 1 };
+
+	for (int i = 0; i < 4; i++) {
+		make(p, i < 2 ? PROBES_BEGIN : PROBES_FINISH, 0);
+		ev.hdr.cpu = cpu[i];
+		send();
+	}
+	stop();
+	ck_assert_str_eq(written(), "Probes/irq B@10 irq; Probes/irq E@30; "
+				    "Probes/irq B@20 irq; Probes/irq E@40");
 }
 END_TEST
 
@@ -585,6 +689,22 @@ START_TEST(a_removed_probe_still_ends_its_slices)
 }
 END_TEST
 
+START_TEST(probes_of_one_name_do_not_mix)
+{
+	struct probe *p = add_pair("request"), *q;
+
+	keyed(p, PROBES_BEGIN, 1001, 7);
+	ck_assert_int_eq(probes_remove(probes, p->id), 0);
+	q = add_pair("request");
+	keyed(q, PROBES_BEGIN, 1001, 8);
+	keyed(p, PROBES_FINISH, 1001, 7); /* it was on its way */
+	keyed(q, PROBES_FINISH, 1001, 8);
+	stop();
+	ck_assert_str_eq(written(), "request B@10 request; request E@30; "
+				    "request B@20 request; request E@40");
+}
+END_TEST
+
 START_TEST(hits_that_were_left_out_are_told)
 {
 	struct probe *f = add_call("f");
@@ -680,16 +800,22 @@ int main(void)
 	tcase_add_test(tc, a_function_that_was_left_ends_when_its_stack_is_used_again);
 	tcase_add_test(tc, a_pair_that_begins_again_in_its_frame_was_left);
 	tcase_add_test(tc, pairs_that_cross_get_out_of_the_way);
+	tcase_add_test(tc, what_has_moved_away_may_cross_again);
+	tcase_add_test(tc, what_moves_away_late_does_not_cross_what_is_there);
+	tcase_add_test(tc, what_was_left_does_not_cross_what_goes_on);
+	tcase_add_test(tc, a_pause_or_a_stop_that_is_older_than_a_hit_crosses_nothing);
 	tcase_add_test(tc, pairs_in_the_kernel_are_below_their_thread);
 	tcase_add_test(tc, an_end_without_a_begin_is_counted);
 	tcase_add_test(tc, what_is_open_at_the_end_is_unfinished);
 	tcase_add_test(tc, what_is_too_deep_is_counted_and_the_rest_is_right);
 	tcase_add_test(tc, the_idle_loop_is_no_thread);
+	tcase_add_test(tc, the_idle_loops_of_cpus_do_not_mix);
 	tcase_add_test(tc, of_a_glob_the_functions_are_told);
 	tcase_add_test(tc, slices_of_a_key_end_on_any_thread);
 	tcase_add_test(tc, counters_are_of_the_process);
 	tcase_add_test(tc, another_sessions_probe_is_left_out);
 	tcase_add_test(tc, a_removed_probe_still_ends_its_slices);
+	tcase_add_test(tc, probes_of_one_name_do_not_mix);
 	tcase_add_test(tc, hits_that_were_left_out_are_told);
 	tcase_add_test(tc, what_was_before_the_session_is_left_out);
 	tcase_add_test(tc, records_that_cannot_be_are_not_valid);
