@@ -239,6 +239,7 @@ int cmd_watch(int argc, char **argv)
 
 	r = watch_options_parse(argc, argv, &w.options);
 	if (r < 0) {
+		probe_list_done(&w.options.probes);
 		free(line);
 		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
 	}
@@ -262,6 +263,7 @@ done:
 	if (w.signal_fd >= 0)
 		close(w.signal_fd);
 	buf_done(&w.out);
+	probe_list_done(&w.options.probes);
 	free(line);
 	return status;
 }
