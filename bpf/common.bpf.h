@@ -99,21 +99,26 @@ static __always_inline void *event_reserve(__u16 type, __u16 stream, __u16 size)
 
 /*
  * A wakeup is an interrupt to this CPU and costs 1 us: ask for one with the record that
- * crosses the threshold, `end` being where that ends, not with every record beyond it.
- * Those that others have reserved meanwhile are in `end`, too: hence the band. What is
- * crossed unseen all the same the reader's timer finds.
+ * crosses the threshold, `start` and `end` being where that lies, not with every record
+ * beyond it. Those that others have reserved meanwhile are in them, too: hence the band. What
+ * is crossed unseen all the same the reader's timer finds. (A size is not compared with what
+ * is not known: Linux 6.12 forgets then how large it can be.)
  */
 #define WAKEUP_BAND 512
 
-static __always_inline __u64 wakeup_flag(__u64 end, __u32 size)
+static __always_inline __u64 wakeup_flag(__u64 start, __u64 end)
 {
-	return end - wakeup_bytes < size + WAKEUP_BAND ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return end >= wakeup_bytes && start < (__u64)wakeup_bytes + WAKEUP_BAND
+		       ? BPF_RB_FORCE_WAKEUP
+		       : BPF_RB_NO_WAKEUP;
 }
 
 /* `size`: what was reserved. */
 static __always_inline void event_submit_sized(void *ev, __u32 size)
 {
-	bpf_ringbuf_submit(ev, wakeup_flag(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA), size));
+	__u64 end = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+
+	bpf_ringbuf_submit(ev, wakeup_flag(end - size, end));
 }
 
 static __always_inline void event_submit(void *ev)
@@ -127,9 +132,9 @@ static __always_inline void event_submit(void *ev)
  */
 static __always_inline bool event_output(struct event_hdr *hdr, struct event_stream *s, __u32 size)
 {
-	__u64 end = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size;
+	__u64 start = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 
-	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(end, size)) == 0)
+	if (bpf_ringbuf_output(&ring, hdr, size, wakeup_flag(start, start + size)) == 0)
 		return true;
 	__sync_fetch_and_add(&s->n_lost, 1);
 	return false;

@@ -577,7 +577,7 @@ static __always_inline void send(struct probes_run *run, const struct probes_pla
 	struct probes_event *ev = &run->ev;
 	struct event_stream *s;
 	long r = -1;
-	__u64 seq = 0, flags;
+	__u64 seq = 0, start, flags;
 
 	s = stream_next(0, &seq);
 	if (!s)
@@ -588,7 +588,8 @@ static __always_inline void send(struct probes_run *run, const struct probes_pla
 	ev->hdr.tid = task->pid;
 	ev->n_over = __sync_lock_test_and_set(&n->n_to_tell, 0);
 	ev->flags |= ev->n_over ? PROBES_LIMITED : 0;
-	flags = wakeup_flag(bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + size, size);
+	start = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
+	flags = wakeup_flag(start, start + size);
 	barrier_var(size); /* for the verifier: it is not larger */
 	if (size <= max)
 		r = bpf_ringbuf_output(&ring, ev, size, flags);
