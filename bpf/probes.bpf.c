@@ -65,38 +65,7 @@ static __always_inline int on_hit(void *ctx, __u64 cookie, __u64 sp, bool sleeps
 	return 0;
 }
 
-SEC("uprobe.s")
-int on_uprobe(struct pt_regs *ctx)
-{
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), PT_REGS_SP(ctx), true);
-}
-
-SEC("tp")
-int on_tracepoint(void *ctx)
-{
-	return on_hit(ctx, bpf_get_attach_cookie(ctx), 0, false);
-}
-
-/* Of single functions of the kernel: each loaded for itself, with its cookie. */
-const volatile __u64 kernel_cookie = 0;
-
-SEC("?fentry/bpf_fentry_test1")
-int on_entry(void *ctx)
-{
-	return on_hit(ctx, kernel_cookie, 0, false);
-}
-
-SEC("?fexit/bpf_fentry_test1")
-int on_exit(void *ctx)
-{
-	return on_hit(ctx, kernel_cookie, 0, false);
-}
-
-SEC("?kprobe")
-int on_kprobe(struct pt_regs *ctx)
-{
-	return on_hit(ctx, kernel_cookie, 0, false);
-}
+#include "probes_at.bpf.h"
 
 /* Run by the daemon: what is in the inbox goes the way of all others. */
 SEC("syscall")
