@@ -12,11 +12,14 @@
 #include "cgroup.h"
 #include "clock.h"
 #include "net_encode_impl.h"
+#include "process/process_table.h"
 
 #define CLOSED_WAIT_NS (500 * NS_PER_MS)
 /* A UDP socket's end is not told. */
 #define UDP_IDLE_NS	   (15 * NS_PER_SEC)
 #define EXPIRE_INTERVAL_NS NS_PER_SEC
+/* A socket whose process has died, and which nobody else uses for so long. */
+#define ORPHAN_IDLE_NS (2 * NS_PER_SEC)
 
 /* ---- lists ---- */
 
@@ -445,6 +448,23 @@ static bool is_idle(const struct net_conn *c, uint64_t now_ns)
 	       c->wire.kind == LAYER_DNS && c->last_ns + UDP_IDLE_NS < now_ns;
 }
 
+/*
+ * Of TCP it is told when a connection ends, of other sockets it is not: they end with their
+ * process, unless somebody else uses them. 0: it lives.
+ */
+static uint64_t orphaned_ns(const struct net_conn *c)
+{
+	const struct process *p;
+
+	if (c->tgid == 0 || (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP))
+		return 0;
+	p = process_table_get(c->enc->env.processes, c->tgid);
+	/* Forgotten, which is some time after its death, or another one by now. */
+	if (!p || p->start_ns > c->owned_ns)
+		return c->last_ns;
+	return p->free_ns;
+}
+
 /* Queries that nobody has answered are given up; sockets that have asked them are gone by then. */
 static void expire(struct net_encoder *enc, uint64_t now_ns)
 {
@@ -454,10 +474,16 @@ static void expire(struct net_encoder *enc, uint64_t now_ns)
 		return;
 	enc->expired_ns = now_ns;
 	for (struct net_conn *c = enc->oldest; c; c = newer) {
+		uint64_t end_ns = 0;
+
 		newer = c->newer;
 		net_layer_expire(&c->wire, now_ns);
 		if (is_idle(c, now_ns))
-			net_conn_end(c, c->last_ns, EXCHANGE_CLOSED);
+			end_ns = c->last_ns;
+		else if (c->last_ns + ORPHAN_IDLE_NS < now_ns)
+			end_ns = orphaned_ns(c);
+		if (end_ns)
+			net_conn_end(c, end_ns > c->last_ns ? end_ns : c->last_ns, EXCHANGE_CLOSED);
 	}
 }
 
@@ -468,8 +494,14 @@ void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final)
 		net_conn_end(enc->first_closed, enc->first_closed->closed_ns, EXCHANGE_CLOSED);
 	expire(enc, now_ns);
 	/* A viewer shows what was not over as if it had ended with the recording. */
-	while (final && enc->oldest)
-		net_conn_end(enc->oldest, enc->last_ns, EXCHANGE_INCOMPLETE);
+	while (final && enc->oldest) {
+		uint64_t end_ns = orphaned_ns(enc->oldest);
+
+		if (end_ns >= enc->oldest->last_ns)
+			net_conn_end(enc->oldest, end_ns, EXCHANGE_CLOSED);
+		else
+			net_conn_end(enc->oldest, enc->last_ns, EXCHANGE_INCOMPLETE);
+	}
 }
 
 void net_conns_free(struct net_encoder *enc)

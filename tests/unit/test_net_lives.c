@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net_records.h"
+#include "process/process_table_update.h"
 
 #define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -88,6 +89,97 @@ START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
 	ck_assert_uint_eq(s->begin, 1 * MS);
 	ck_assert_str_eq(net_arg_of(s, "before"), "");
 	ck_assert_str_eq(net_phases_of(s), "connect 1000-2000, established 2000-5000");
+}
+END_TEST
+
+/* ---- sockets of which no end is told ---- */
+
+static struct net_sock unix_sock(void)
+{
+	return (struct net_sock){
+		.cookie = 500, .netns = 4026531840u, .family = AF_UNIX, .role = NET_ROLE_CLIENT
+	};
+}
+
+static void send_by(struct net_sock sock, uint32_t tgid, uint64_t time)
+{
+	net_io((struct net_io){
+		.sock = sock, .time = time, .sent = true, .text = "x", .tgid = tgid, .tid = tgid });
+}
+
+static void die(uint32_t tgid, uint64_t began, uint64_t time)
+{
+	process_table_free_task(net.processes, tgid, net.start_ns + began, net.start_ns + time);
+}
+
+START_TEST(a_socket_without_an_end_ends_with_its_process)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(1500, "short", 1 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	net_finish(5000 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_uint_eq(s->end, 8 * MS);
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
+}
+END_TEST
+
+START_TEST(so_it_does_at_the_end_of_the_recording)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "long", 1 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	send_by(net_client(), 1501, 9 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_finish(20 * MS);
+	ck_assert_uint_eq(net_find_nth("connection", 0)->end, 8 * MS);
+	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "unfinished"), "true");
+}
+END_TEST
+
+START_TEST(when_its_process_is_forgotten_it_ends_with_its_last_use)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	send_by(unix_sock(), 1500, 5 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	process_table_collect(net.processes, net.start_ns + 60000 * MS);
+	net_flush(60000 * MS);
+	net_finish(61000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 5 * MS);
+}
+END_TEST
+
+START_TEST(what_somebody_else_uses_goes_on)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	send_by(unix_sock(), 1501, 3400 * MS);
+	net_flush(3500 * MS);
+	net_finish(4000 * MS);
+	s = net_slice_named("connection");
+	ck_assert_uint_eq(s->end, 3400 * MS);
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "true");
+}
+END_TEST
+
+START_TEST(a_connection_of_tcp_outlives_its_process)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	send_by(net_client(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	net_close(net_client(), 3600 * MS);
+	net_finish(4000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3601 * MS);
 }
 END_TEST
 
@@ -203,6 +295,11 @@ int main(void)
 	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
 	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, a_socket_without_an_end_ends_with_its_process);
+	tcase_add_test(tc, so_it_does_at_the_end_of_the_recording);
+	tcase_add_test(tc, when_its_process_is_forgotten_it_ends_with_its_last_use);
+	tcase_add_test(tc, what_somebody_else_uses_goes_on);
+	tcase_add_test(tc, a_connection_of_tcp_outlives_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, of_many_streams_at_once_both_ends_agree);
