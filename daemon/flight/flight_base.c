@@ -86,6 +86,11 @@ bool flight_base_has_process(const struct flight_base *b, int32_t pid)
 	return hash_get_u64(b->processes, (uint32_t)pid) != NULL;
 }
 
+bool flight_base_has_thread(const struct flight_base *b, int32_t tid)
+{
+	return hash_get_u64(b->threads, (uint32_t)tid) != NULL;
+}
+
 size_t flight_base_bytes(const struct flight_base *b)
 {
 	return b->bytes;
