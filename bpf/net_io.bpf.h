@@ -244,8 +244,7 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 }
 
 /* Before it is told: does the conversation turn here, and may the thread have a stack? */
-static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, __u32 len,
-				   __u32 sent)
+static __noinline bool wants_stack(struct sock *sk, struct net_state *st, __u32 len, __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_stacks *s;
@@ -253,7 +252,7 @@ static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, 
 
 	if (!len || st->last_way == 1 + sent)
 		return false;
-	s = may_take_stack(task);
+	s = may_take_stack(task, &st->stack_jiffy);
 	if (!s || is_own(task->tgid))
 		return false;
 	tp = bpf_skc_to_tcp_sock(sk);
