@@ -184,8 +184,8 @@ nginx_workers() {
 	pgrep -P "$NGINX" | paste -sd, -
 }
 
-# Of test.lan it knows www (A, AAAA), v4 (A), alias (CNAME www), many (20 A), big (TXT, 1,200
-# bytes); other names of it do not exist, all else is refused.
+# Of test.lan it knows www (A, AAAA), v4 (A), alias (CNAME www), many (20 A), mid and big (TXT,
+# 800 and 1,200 bytes); other names of it do not exist, all else is refused.
 lab_dns() {
 	need dnsmasq dnsmasq-base
 	{
@@ -207,6 +207,7 @@ lab_dns() {
 		done
 		for i in $(seq 6); do
 			echo "txt-record=big.test.lan,$(printf '%0200d' "$i")"
+			[ "$i" -gt 4 ] || echo "txt-record=mid.test.lan,$(printf '%0200d' "$i")"
 		done
 	} >"$T/dnsmasq.conf"
 	# It stays one process, and says on stderr what it is asked.
