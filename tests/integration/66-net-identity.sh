@@ -81,7 +81,20 @@ resets() {
 	VICTIM=$LAST
 }
 
+# ---- in a container ----
+
+cgroup_root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+id=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+group=$cgroup_root/docker-$id.scope
+CONTAINED=
+contained() {
+	[ -n "$cgroup_root" ] && mkdir "$group" 2>/dev/null || return
+	ask sh -c 'echo $$ >"$1/cgroup.procs" && exec curl -s -o /dev/null http://10.77.0.1:8080/s.txt' sh "$group"
+	CONTAINED=$LAST
+}
+
 all() {
+	contained
 	shares
 	reuses
 	twins
@@ -99,6 +112,8 @@ wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
 start_tracerd
 record all all
 exec 9>&-
+[ -z "$CONTAINED" ] || rmdir "$group"
+[ -z "$CONTAINED" ] || check "a container is told by its id" seen contained "$CONTAINED" "${id:0:12}"
 check "each request is of the thread that has sent it, on one connection" seen requests "$T/did"
 check "the bytes that a process has sent are its own" seen bytes "$T/did"
 check "a descriptor's connections are told apart, none is longer than it was" \

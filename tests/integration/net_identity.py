@@ -9,6 +9,7 @@
     net_identity.py twins TRACE LINES NETNS LINES NETNS
                                                 the requests of two namespaces with the same addresses;
                                                 NETNS: the servers'
+    net_identity.py contained TRACE PID NAME    PID's connection has this container, and no other has one
     net_identity.py idle TRACE PID WORKERS      a connection that begins before and ends after
     net_identity.py reset TRACE PID WORKERS     a connection that PID has reset
     net_identity.py reset_request TRACE PID SERVER PATH
@@ -128,6 +129,13 @@ def check_twins(trace, *args):
                 print(o)
                 rows = [c for c in trace.connections(connection=o.get("connection"))]
                 verdict.equal("the server's namespace", [c.get("netns") for c in rows], [netns])
+
+
+def check_contained(trace, pid, name):
+    rows = [c for c in trace.connections(side="client") if c.get("container")]
+    for c in rows:
+        print(c)
+    verdict.equal("in a container", [(c.pid, c.get("container")) for c in rows], [(int(pid), name)])
 
 
 def check_idle(trace, pid, workers):

@@ -8,6 +8,7 @@
     net_tls.py turns TRACE CLIENTS              each has at least one exchange after its handshake
     net_tls.py alert TRACE PID REMOTE ALERT     a handshake that has failed
     net_tls.py no_tls TRACE PID                 the other end's answer was no TLS
+    net_tls.py handshake TRACE PID VERSION      PID has made one, of this version
     net_tls.py many TRACE PID WORKERS N         N handshakes, all of them at both ends
 """
 import sys
@@ -131,6 +132,13 @@ def check_no_tls(trace, pid):
         print(c)
         verdict.equal("tls_version", c.get("tls_version"), "")
     verdict.check(rows, "no connection")
+
+
+def check_handshake(trace, pid, version):
+    rows = tls_of(trace, pid)
+    verdict.equal("versions", [c.get("tls_version") for c in rows], [version])
+    for c in rows:
+        verdict.check("TLS" in c.phases(), "no phase:", c)
 
 
 def check_many(trace, pid, workers, n):
