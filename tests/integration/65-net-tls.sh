@@ -118,6 +118,11 @@ clients() {
 		-servername other.test.lan -alpn http/1.1
 	STDIN=$T/request client "" www.test.lan 1 openssl s_client -quiet -connect www.test.lan:8444 -tls1_2 \
 		-cipher ECDHE-ECDSA-CHACHA20-POLY1305
+	STDIN=$T/request client "" www.test.lan 1 tstclnt -h www.test.lan -p 8444 -o -D -4
+	client "" www.test.lan 1 gron -k $https:8444/s.txt
+	# Whose first key the server does not take: it is asked for another.
+	STDIN=$T/request client "" www.test.lan 1 openssl s_client -quiet -connect www.test.lan:8443 \
+		-groups P-384:X25519
 	client "" www.test.lan 1 python3 "$T/get.py" 8444
 	client "" www.test.lan 1 python3 "$T/get.py" 8444 pieces
 	client "" www.test.lan 2 python3 "$T/get.py" 8444 twice

@@ -142,6 +142,7 @@ lab_nginx() {
 			ssl_certificate $T/cert.pem;
 			ssl_certificate_key $T/key.pem;
 			ssl_protocols TLSv1.2 TLSv1.3;
+			ssl_ecdh_curve X25519:prime256v1;
 			upstream page { server 127.0.0.1:8080; keepalive 8; }
 			server {
 				listen 8080;
