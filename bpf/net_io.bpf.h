@@ -158,8 +158,11 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 			st->n_tries++;
 			return;
 		} else if (!http1_is_within(way)) {
-			pass(st, way, m->len);
-			return;
+			if (!may_be_response(word_at(room, 0), m->len)) {
+				pass(st, way, m->len);
+				return;
+			}
+			way->mode = HTTP1_START;
 		}
 	}
 	switch (st->protocol) {
