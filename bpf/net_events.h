@@ -51,6 +51,7 @@ enum net_call {
 	NET_CALL_VECTOR,   /* its third argument tells how many iovecs the second has */
 	NET_CALL_MESSAGE,  /* its second argument is a msghdr */
 	NET_CALL_MESSAGES, /* likewise, but many */
+	NET_CALL_SPLICE,   /* in no place of the caller's: between descriptors */
 };
 
 #define NET_MAX_NR 512 /* system calls beyond are none of ours */
@@ -113,7 +114,10 @@ struct net_run {
 #define NET_STALE                                                                     \
 	0x20 /* the socket had been used before we looked: its stream has a beginning \
 		that nobody saw */
-#define NET_FLAGS 0x3f
+#define NET_UNSEEN                                                                          \
+	0x40 /* it has left the socket before this moment, and after what the record before \
+		tells of: see net_splice.bpf.h */
+#define NET_FLAGS 0x7f
 
 /*
  * Only as much is transferred as there is: `n_runs` runs, and behind them their bytes.

@@ -58,6 +58,7 @@ static __always_inline int list_tcp(struct bpf_iter__task_file *ctx, struct task
 	if (!st || st->listing == net_listing)
 		return 0;
 	st->listing = net_listing;
+	follow_received(st, sk, tp);
 	if (!st->owner.tgid || st->owner.tgid == task->tgid)
 		put_owner(&st->owner, task);
 	__builtin_memcpy(&ev.sock, &st->sock, sizeof(ev.sock));

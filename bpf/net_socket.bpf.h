@@ -129,8 +129,8 @@ struct net_state {
 	__u8 n_tries;  /* to find out the protocol */
 	__u8 n_pieces; /* whose bytes were copied, where they are counted */
 	__u8 stale;
-	__u8 last_way; /* 1 + index of `ways`; 0: none */
-	__u8 pad[2];
+	__u8 last_way;		/* 1 + index of `ways`; 0: none */
+	__u16 epoch;		/* as net_epoch: what has been received since is all known */
 	struct net_way ways[2]; /* received, sent */
 };
 
@@ -140,6 +140,9 @@ struct {
 	__type(key, int);
 	__type(value, struct net_state);
 } net_socks SEC(".maps");
+
+/* Odd while the daemon has what is received watched: what came before nobody knows. */
+__u32 net_epoch;
 
 /* Of others. */
 struct net_count {
@@ -240,6 +243,7 @@ static __noinline struct net_state *state_new(struct sock *sk)
 	}
 	put_sock(&st->sock, sk);
 	put_ends(&st->sock, sk);
+	st->epoch = net_epoch;
 	return st;
 }
 

@@ -7,6 +7,7 @@
 #define NET_TCP_BPF_H
 
 #include "net_out.bpf.h"
+#include "net_splice.bpf.h"
 
 #define TCP_SAMPLE_NS  100000000
 #define TCP_RETRANS_NS 10000000
@@ -134,6 +135,7 @@ int BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 		meet_tcp(st, sk, tp); /* the local port of a client is known only now */
 		st->sampled_ns = bpf_ktime_get_boot_ns();
 	} else if (new_state == TCP_FIN_WAIT1 || new_state == TCP_LAST_ACK) {
+		tell_unseen(st, sk, tp, 0, false);
 		end_sent(st, sk, tp);
 	}
 	ev = begin_tcp(st, tp, NET_TCP_STATE);

@@ -30,6 +30,7 @@ struct net {
 	struct net_tls *tls;		     /* NULL: not yet */
 	int8_t levels[EVENT_MAX_STREAMS];    /* 1 + enum net_level of each session; 0: none */
 	uint64_t n_no_storage, n_unreadable; /* that have been told */
+	struct net_splices splices;
 };
 
 static void unload(struct net *n)
@@ -117,6 +118,8 @@ static int net_drain(void *state, uint64_t horizon_ns, unsigned budget)
 
 	walks_update(&n->walks);
 	net_tls_update(n->tls);
+	if (net_programs_follow_splices(n->skel, &n->splices) < 0)
+		log_debug("net: what is spliced has no times");
 	return bpf_ring_drain(n->ring, horizon_ns, budget, n->env.sink, n->env.sink_ctx);
 }
 
@@ -151,6 +154,7 @@ static void net_tick(void *state, uint64_t now_ns)
 
 	(void)now_ns;
 	net_tls_tick(n->tls);
+	net_programs_splices_tick(n->skel, &n->splices);
 	tell_more(&n->skel->bss->n_no_storage, &n->n_no_storage,
 		  "sockets that are not followed, for want of memory");
 	tell_more(&n->skel->bss->n_unreadable, &n->n_unreadable,

@@ -108,6 +108,7 @@ struct net_layer {
 	struct http1 *tunnel;	   /* what was said before it became another protocol's */
 	struct exchange *upgraded; /* the request that HTTP/2 answers, or NULL */
 	uint64_t next[2];	   /* by enum net_direction: behind what was seen */
+	uint64_t seen_ns;	   /* when something was moved last */
 	uint64_t busy_ns;	   /* when the last response ended */
 	uint64_t end_ns;	   /* 0: it goes on */
 	size_t bytes;		   /* of its parsers, as counted in enc->parser_bytes */

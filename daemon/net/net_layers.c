@@ -205,6 +205,10 @@ static void take_record(struct net_layer *l, const struct net_record *rec)
 		.data = data,
 	};
 
+	/* What nobody has seen was not before that, and may have been then. */
+	if (rec->flags & NET_UNSEEN && l->seen_ns)
+		p.time_ns = l->seen_ns;
+	l->seen_ns = p.time_ns;
 	for (int i = -1; i < rec->n_runs; i++) {
 		uint64_t begin = i < 0 ? 0 : runs[i].at;
 		uint64_t end = i + 1 < rec->n_runs ? runs[i + 1].at : rec->len;

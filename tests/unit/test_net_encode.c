@@ -207,6 +207,33 @@ START_TEST(a_second_request_is_of_a_reused_connection)
 }
 END_TEST
 
+/* Seen by who looks next, when the next request is sent: the answer has not lasted so long. */
+START_TEST(a_body_that_nobody_saw_is_part_of_its_answer)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+	const struct net_read_slice *s;
+
+	net_connect(net_client());
+	net_io((struct net_io){ .sock = net_client(), .time = 3 * MS, .sent = true, .text = GET });
+	net_io((struct net_io){ .sock = net_client(), .time = 5 * MS, .text = head });
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 9 * MS,
+				.off = strlen(head),
+				.flags = NET_KERNEL | NET_UNSEEN,
+				.len = 5 });
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 9 * MS,
+				.off = strlen(GET),
+				.sent = true,
+				.text = GET });
+	net_finish(20 * MS);
+	s = net_find_nth("GET /index.html", 0);
+	ck_assert_str_eq(net_arg_of(s, "response_body"), "5");
+	ck_assert_str_eq(net_arg_of(s, "incomplete"), "");
+	ck_assert_uint_eq(s->end, 5 * MS + 1);
+}
+END_TEST
+
 START_TEST(what_overlaps_is_in_other_lanes)
 {
 	for (uint64_t i = 0; i < 40; i++) {
@@ -444,6 +471,7 @@ int main(void)
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
+	tcase_add_test(tc, a_body_that_nobody_saw_is_part_of_its_answer);
 	tcase_add_test(tc, what_overlaps_is_in_other_lanes);
 	tcase_add_test(tc, what_is_not_over_says_so);
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
