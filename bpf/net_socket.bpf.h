@@ -123,6 +123,7 @@ struct net_state {
 	struct net_many many;
 	__u64 sampled_ns, retrans_ns, drop_ns; /* when these were told */
 	__u32 told_retrans;
+	__u32 told_srtt, told_cwnd; /* by the last sample */
 	__u32 listing; /* the last one it was in */
 	__u8 is_known; /* 0: it is new */
 	__u8 protocol; /* enum net_protocol */

@@ -63,6 +63,8 @@ static __noinline int sample_tcp(struct net_state *st, struct tcp_sock *tp, __u6
 	struct net_tcp_event *ev = begin_tcp(st, tp, NET_TCP_SAMPLE);
 
 	st->sampled_ns = now;
+	st->told_srtt = tp->srtt_us;
+	st->told_cwnd = tp->snd_cwnd;
 	if (ev)
 		event_submit(ev);
 	return 0;
