@@ -195,6 +195,13 @@ _Static_assert(sizeof(struct net_tcp_event) ==
 		       sizeof(struct event_hdr) + sizeof(struct net_sock) + 56,
 	       "no padding");
 
+/* What the first packets of QUIC say in clear text. */
+struct net_quic {
+	__u8 version;	       /* 1, 2; 0: none was seen */
+	__u8 to_len, from_len; /* of the connection ids of the first Initial */
+	__u8 pad;
+};
+
 /*
  * Of UNIX sockets, and of UDP that is not DNS: once in a while and at the end. Of NET_SOCK
  * also TCP, with the state it is in.
@@ -205,7 +212,7 @@ struct net_bytes_event {
 	__u64 tx_bytes, rx_bytes, tx_messages, rx_messages; /* since we know it */
 	__u64 first_ns;					    /* when that was */
 	__u32 state;					    /* TCP_*, or 0 */
-	__u32 pad;
+	struct net_quic quic;				    /* of UDP */
 };
 
 _Static_assert(sizeof(struct net_bytes_event) ==

@@ -60,11 +60,13 @@ static __always_inline struct net_tcp_event *begin_tcp(const struct net_state *s
 /* Of a connection that lives longer than a moment, in passing. */
 static __noinline int sample_tcp(struct net_state *st, struct tcp_sock *tp, __u64 now)
 {
-	struct net_tcp_event *ev = begin_tcp(st, tp, NET_TCP_SAMPLE);
+	struct net_tcp_event *ev;
 
+	/* First: the verifier of Linux 6.1 asks twice for an event where anything is between. */
 	st->sampled_ns = now;
 	st->told_srtt = tp->srtt_us;
 	st->told_cwnd = tp->snd_cwnd;
+	ev = begin_tcp(st, tp, NET_TCP_SAMPLE);
 	if (ev)
 		event_submit(ev);
 	return 0;

@@ -167,6 +167,7 @@ struct net_conn {
 	uint64_t sent, received;	   /* bytes */
 	uint64_t base_sent, base_received; /* of them before the recording */
 	uint32_t retransmits, base_retransmits;
+	struct net_quic quic; /* of UDP */
 	uint32_t rtt_us, cwnd;
 	uint32_t shown_rtt_us, shown_cwnd; /* as the counters have them */
 	uint64_t counters[2];		   /* uuids */

@@ -362,6 +362,26 @@ START_TEST(an_idle_one_that_was_there_is_listed)
 }
 END_TEST
 
+START_TEST(quic_is_an_argument_of_its_connection)
+{
+	struct net_bytes_event ev = { .sock = net_client(), .tx_bytes = 1200, .tx_messages = 1 };
+
+	ev.sock.protocol = IPPROTO_UDP;
+	ev.sock.inet.pair = 0;
+	ev.hdr.time_ns = ev.first_ns = net.start_ns + 3 * MS;
+	ev.hdr.type = NET_BYTES;
+	ev.hdr.tgid = ev.hdr.tid = CLIENT_PID;
+	ev.quic = (struct net_quic){ .version = 2, .to_len = 8, .from_len = 5 };
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "protocol"), "QUIC");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_version"), "2");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_destination_id_bytes"),
+			 "8");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_source_id_bytes"), "5");
+}
+END_TEST
+
 START_TEST(retransmits_are_instants_and_counted)
 {
 	struct net_tcp_event ev = net_tcp(net_client(), 4 * MS, NET_TCP_RETRANSMIT);
@@ -512,6 +532,7 @@ int main(void)
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
 	tcase_add_test(tc, a_connection_that_was_there_says_so);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
+	tcase_add_test(tc, quic_is_an_argument_of_its_connection);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
 	tcase_add_test(tc, drops_and_resets_say_why);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
