@@ -10,14 +10,16 @@
 #include "common.bpf.h"
 #include "net_events.h"
 
+typedef __u64 size_t;
+
 #include "net_io.bpf.h"
 #include "net_iter.bpf.h"
+#include "net_splice.bpf.h"
 #include "net_tcp.bpf.h"
 #include "net_udp.bpf.h"
 
 struct msghdr;
 struct page;
-typedef __u64 size_t;
 
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000
@@ -51,25 +53,6 @@ static __always_inline int moved(void *ctx, struct sock *sk, int ret, __u32 flag
 	else
 		move_udp(sk, ret, sent);
 	return 0;
-}
-
-/* splice() is not among what the tracepoints below tell of: see net_splice.bpf.h. */
-SEC("fexit/tcp_splice_read")
-int BPF_PROG(on_splice, struct socket *socket, void *pos, void *pipe, size_t size, __u32 flags,
-	     long ret)
-{
-	struct sock *sk = socket->sk;
-
-	return sk ? moved(ctx, sk, ret, 0, false) : 0;
-}
-
-/* Every piece that is received has this: attached only while somebody splices. */
-SEC("tp_btf/tcp_rcv_space_adjust")
-int BPF_PROG(on_space, struct sock *sk)
-{
-	int n = is_spliced(sk) ? spliced(sk) : -1;
-
-	return n >= 0 ? moved_by_tcp(ctx, sk, n, 0, false) : 0;
 }
 
 SEC("tp_btf/sock_send_length")

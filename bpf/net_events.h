@@ -116,7 +116,7 @@ struct net_run {
 		that nobody saw */
 #define NET_UNSEEN                                                                          \
 	0x40 /* it has left the socket before this moment, and after what the record before \
-		tells of: see net_splice.bpf.h */
+		tells of: see net_unseen.bpf.h */
 #define NET_FLAGS 0x7f
 
 /*

@@ -1,75 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * net_splice.bpf.h - what leaves a TCP socket without being received by anyone: splice()
- * hands it on in the kernel, and the kernel itself reads some. A part of net.bpf.c.
+ * net_splice.bpf.h - what splice() takes out of a TCP socket: no tracepoint of receives
+ * tells of it, and its bytes are nowhere in a program's memory. A part of net.bpf.c.
  *
- * TCP knows how far it has been read, so whoever looks next finds what has gone by
- * unseen. Of splice() the time is known as well: where functions of the kernel can be
- * attached to, from what it returns, else by a tracepoint that every receive has, which
- * is looked at only while somebody splices.
+ * It is seen where the kernel's function returns; where none can be attached to, at a
+ * tracepoint that every piece of every receive has, only while somebody splices: what
+ * comes before that is unseen (net_unseen.bpf.h).
  */
 #ifndef NET_SPLICE_BPF_H
 #define NET_SPLICE_BPF_H
 
-#include "net_http1.bpf.h"
-#include "net_out.bpf.h"
+#include "net_io.bpf.h"
 
-/* From here on it is known how far the socket has been read. False: so it was before. */
-static __always_inline bool follow_received(struct net_state *st, struct sock *sk,
-					    struct tcp_sock *tp)
+/* As move_tcp(), of which it is a small part: nothing is looked at. */
+static __noinline int move_spliced(struct sock *sk, __u32 len)
 {
-	if (st->epoch == (__u16)net_epoch)
-		return false;
-	st->epoch = net_epoch;
-	st->ways[0].off = stream_end(st, sk, tp, false);
-	return true;
-}
+	struct net_state *st = bpf_sk_storage_get(&net_socks, sk, 0, 0);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct net_move m = { .len = len, .fd = -1, .flags = NET_KERNEL };
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	struct net_way *way;
 
-/* How many bytes have left the socket that nobody has told of. */
-static __always_inline __u32 unseen(struct net_state *st, struct sock *sk, struct tcp_sock *tp)
-{
-	__s64 n;
-
-	if (!(net_epoch & 1) || !st->ways[0].has_base || follow_received(st, sk, tp))
+	if (!tp)
 		return 0;
-	n = stream_end(st, sk, tp, false) - st->ways[0].off;
-	return n > 0 && n < 1ll << 31 ? n : 0;
-}
-
-/* What is received next is a body's, as far as it is known. */
-static __always_inline bool is_in_body(const struct net_state *st)
-{
-	__u8 mode = st->ways[0].mode;
-
-	return st->protocol == NET_PROTOCOL_HTTP1 && (mode == HTTP1_BODY || mode == HTTP1_DATA);
-}
-
-/*
- * Tells of them, but for the last `len` bytes, which have a record of their own. Not
- * `sure`: another thread may have received them just now, and its record comes next. Then
- * they are told twice, which does no harm to what is not looked at.
- */
-static __noinline int tell_unseen(struct net_state *st, struct sock *sk, struct tcp_sock *tp,
-				  __u32 len, bool sure)
-{
-	struct net_move m = { .fd = -1, .flags = NET_KERNEL | NET_UNSEEN };
-	__u32 n = unseen(st, sk, tp);
-
-	if (n <= len || !st->owner.tgid)
-		return 0;
-	if (!sure && st->protocol && !(is_in_body(st) && n <= st->ways[0].left))
-		return 0;
-	m.who = st->owner;
-	m.sock = &st->sock;
 	m.now = bpf_ktime_get_boot_ns();
+	put_who(&m.who, task);
+	st = state_of(sk, tp, st, &m.who);
+	if (!st)
+		return 0;
+	way = &st->ways[0];
+	if (!len && !is_end(way, sk, false))
+		return 0;
+	way->off = stream_end(st, sk, tp, false);
+	m.sock = &st->sock;
 	m.protocol = st->protocol;
-	m.off = st->ways[0].off;
-	m.len = n - len;
+	m.off = way->off - len;
 	m.flags |= st->stale ? NET_STALE : 0;
-	st->ways[0].off += m.len;
-	__sync_fetch_and_add(&net_n_splices, 1); /* as it seems */
+	if (len) {
+		st->last_way = 1;
+		pass(st, way, len);
+	}
 	record_bare_move(&m);
-	return m.len;
+	if (m.now - st->sampled_ns >= TCP_SAMPLE_NS)
+		sample_tcp(st, tp, m.now);
+	return 0;
+}
+
+SEC("fexit/tcp_splice_read")
+int BPF_PROG(on_splice, struct socket *socket, void *pos, void *pipe, size_t size, __u32 flags,
+	     long ret)
+{
+	struct sock *sk = socket->sk;
+
+	return sk && ret >= 0 ? move_spliced(sk, ret) : 0;
 }
 
 /* Does the running thread splice out of this socket? The kernel reads others behind its back. */
@@ -98,6 +81,14 @@ static __always_inline int spliced(struct sock *sk)
 	__sync_fetch_and_add(&net_n_splices, 1);
 	n = unseen(st, sk, tp);
 	return n || tp->copied_seq == tp->rcv_nxt ? (int)n : -1;
+}
+
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(on_space, struct sock *sk)
+{
+	int n = is_spliced(sk) ? spliced(sk) : -1;
+
+	return n >= 0 ? move_spliced(sk, n) : 0;
 }
 
 #endif

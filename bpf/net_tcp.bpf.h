@@ -7,7 +7,7 @@
 #define NET_TCP_BPF_H
 
 #include "net_out.bpf.h"
-#include "net_splice.bpf.h"
+#include "net_unseen.bpf.h"
 
 #define TCP_SAMPLE_NS  100000000
 #define TCP_RETRANS_NS 10000000
