@@ -89,6 +89,7 @@ static int start_session(struct record *rec, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
+	record_print_sources(reply->started, o->quiet);
 	if (!o->quiet)
 		record_print_started(reply->started, clean(rec->path),
 				     o->duration_ns != 0 || o->command);

@@ -61,12 +61,8 @@ static int start(struct watch *w, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
-	for (size_t i = 0; reply->started && i < reply->started->n_sources; i++) {
-		const SourceState *s = reply->started->sources[i];
-
-		if (!w->options.quiet && s->name && s->why && s->why[0])
-			fprintf(stderr, "  %s: %s\n", clean(s->name), clean(s->why));
-	}
+	if (reply->started)
+		record_print_sources(reply->started, w->options.quiet);
 	if (!w->options.quiet)
 		fputs("watching\n", stderr);
 	reply__free_unpacked(reply, NULL);
