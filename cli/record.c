@@ -201,11 +201,10 @@ static int run(struct record *rec)
 		{ .fd = client_fd(rec->client), .events = POLLIN },
 		{ .fd = rec->signal_fd, .events = POLLIN },
 	};
-	int status = EXIT_FAILED;
+	int status = EXIT_FAILED, r;
 
-	for (;;) {
-		int r;
-
+	/* Before the first poll(), too: the answer may have brought all there is to read. */
+	while ((r = read_daemon(rec, &status)) == 0) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		if (fds[1].revents && on_signal(rec)) {
@@ -215,14 +214,8 @@ static int run(struct record *rec)
 					clean(rec->path));
 			return EXIT_FAILED;
 		}
-		if (!fds[0].revents)
-			continue;
-		r = read_daemon(rec, &status);
-		if (r < 0)
-			return EXIT_FAILED;
-		if (r > 0)
-			return status;
 	}
+	return r < 0 ? EXIT_FAILED : status;
 }
 
 static int watch_signals(struct record *rec)

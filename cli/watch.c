@@ -184,9 +184,12 @@ static int run(struct watch *w)
 	};
 
 	for (;;) {
+		/* Before the first poll(), too: the answer may have brought all there is. */
+		int r = read_daemon(w);
 		bool waits = w->out_pos < w->out.len;
-		int r = 0;
 
+		if (r < 0)
+			return EXIT_FAILED;
 		if (w->ended && !waits)
 			return w->status;
 		fds[0].fd = waits || w->ended ? -1 : client_fd(w->client);
@@ -199,9 +202,6 @@ static int run(struct watch *w)
 			r = write_some(w);
 		else if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
 			r = 1;
-		/* Also without a word from poll(): some may have been read with what came before. */
-		if (r == 0)
-			r = read_daemon(w);
 		if (r != 0)
 			return r > 0 ? EXIT_OK : EXIT_FAILED;
 	}
