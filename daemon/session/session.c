@@ -68,7 +68,6 @@ static uint64_t n_produced(const struct session *s, unsigned i, unsigned cpu)
 	return count.n_produced;
 }
 
-/* Starts what is wanted; what cannot run is left out with its reason. */
 /*
  * `nameless`: why the source that gives names is missing, or NULL. What happens to
  * threads without names, which is all that comes from the kernel, is left out then.
@@ -84,6 +83,7 @@ static int acquire_source(struct session *s, unsigned i, const char *nameless)
 	return -ENODEV;
 }
 
+/* Starts what is wanted; what cannot run is left out with its reason. */
 static int acquire_sources(struct session *s, char why[WHY_LEN])
 {
 	unsigned n_on = 0, n_wanted = 0;
@@ -114,7 +114,7 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
 }
@@ -145,7 +145,7 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (is_must(s, i) || r == -ENOMEM)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 		sources_release(s->env.sources, i);
 		src->on = false;
 	}
