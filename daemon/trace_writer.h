@@ -125,7 +125,8 @@ int trace_writer_split(struct trace_writer *w);
 /*
  * Flushes and begins a segment: a generation in which tracks are described
  * again. When there are many, those that were not used in the last `keep` segments are forgotten:
- * what is put on them is left out, until somebody asks for them again.
+ * what is put on them is left out. Whoever asks for one again gets another one, so `keep` segments
+ * are all that a trace is ever made of.
  */
 int trace_writer_restart(struct trace_writer *w, unsigned keep);
 /* For who keeps the uuid of a track: it need not be asked for again. */
