@@ -140,9 +140,12 @@ uint64_t trace_intern_new_literal(struct trace_writer *w, enum trace_sequence se
 
 	if (!s->literals)
 		s->literals = calloc(RECENT_LITERALS, sizeof(*s->literals));
-	if (s->literals && iid)
-		*recent_literal(s, kind, text) =
-			(struct recent_literal){ .text = text, .iid = iid, .kind = kind };
+	if (s->literals && iid) {
+		struct recent_literal *pair = recent_literals(s, kind, text);
+
+		pair[1] = pair[0];
+		pair[0] = (struct recent_literal){ .text = text, .iid = iid, .kind = kind };
+	}
 	return iid;
 }
 

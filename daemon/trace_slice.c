@@ -65,6 +65,22 @@ static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
 
 /* ---- arguments ---- */
 
+static bool text_holds(const struct trace_writer *w, const struct trace_text_id *id)
+{
+	return id->iid && id->generation == w->generation;
+}
+
+/* `id`: where it is kept, or NULL. */
+static uint64_t intern_text(struct trace_writer *w, enum intern_kind kind, const char *text,
+			    struct trace_text_id *id)
+{
+	uint64_t iid = trace_intern_string(w, SEQ_EVENTS, kind, text, strlen(text));
+
+	if (id)
+		*id = (struct trace_text_id){ iid, w->generation };
+	return iid;
+}
+
 /* NULL, here and below: no memory. */
 static uint8_t *put_text(uint8_t *at, const char *text)
 {
@@ -82,12 +98,13 @@ static uint8_t *put_text_id(uint8_t *at, uint64_t iid)
 	return iid ? pack_number(at, FIELD_ARG_TEXT_ID, iid) : NULL;
 }
 
-static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const char *text)
+static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
 {
+	if (arg->id && text_holds(w, arg->id))
+		return put_text_id(at, arg->id->iid);
 	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
-		return put_text(at, text);
-	return put_text_id(at, trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text,
-						   strlen(text)));
+		return put_text(at, arg->s);
+	return put_text_id(at, intern_text(w, INTERN_ANNOTATION_STRING, arg->s, arg->id));
 }
 
 static uint8_t *put_value(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
@@ -106,7 +123,7 @@ static uint8_t *put_value(struct trace_writer *w, uint8_t *at, const struct trac
 	case ARG_STRING:
 		return put_text(at, arg->s);
 	case ARG_REPEATED:
-		return put_repeated(w, at, arg->s);
+		return put_repeated(w, at, arg);
 	case ARG_LITERAL:
 		return put_text_id(
 			at, trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, arg->s));
@@ -192,20 +209,24 @@ static uint8_t *put_bare(uint8_t *at, int type, uint64_t track, uint64_t name_ii
 	return at;
 }
 
-/* What is called by a name has an id, of that and of its category. */
 struct name_ids {
-	uint64_t name, category;
+	uint64_t name, category; /* 0: none */
 };
 
-static int name_ids(struct trace_writer *w, const char *name, bool is_literal, const char *category,
-		    struct name_ids *ret)
+static uint64_t name_of(struct trace_writer *w, const struct trace_event *ev)
 {
-	ret->name = is_literal ? trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, name)
-			       : trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, name,
-						     strlen(name));
-	ret->category =
+	if (ev->is_literal)
+		return trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name);
+	if (ev->name_id && text_holds(w, ev->name_id))
+		return ev->name_id->iid;
+	return intern_text(w, INTERN_EVENT_NAME, ev->name, ev->name_id);
+}
+
+static int add_category(struct trace_writer *w, const char *category, struct name_ids *ids)
+{
+	ids->category =
 		category ? trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, category) : 0;
-	return ret->name && (ret->category || !category) ? 0 : -ENOMEM;
+	return ids->name && (ids->category || !category) ? 0 : -ENOMEM;
 }
 
 static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct trace_event *ev,
@@ -239,8 +260,10 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	uint8_t *at, *length;
 	int r = use_track(w, ev->track);
 
-	if (r == 0)
-		r = name_ids(w, ev->name, ev->is_literal, ev->category, &ids);
+	if (r < 0)
+		return r;
+	ids.name = name_of(w, ev);
+	r = add_category(w, ev->category, &ids);
 	if (r < 0)
 		return r;
 	at = trace_packet_begin(w, SEQ_EVENTS, PACK_HEAD_MAX + len);
@@ -276,8 +299,9 @@ static const struct name_ids no_name;
 
 static int put_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
 {
-	struct name_ids ids;
-	int r = name_ids(w, inner->name, true, inner->category, &ids);
+	struct name_ids ids = { .name = trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME,
+							     inner->name) };
+	int r = add_category(w, inner->category, &ids);
 
 	if (r == 0)
 		r = put_short(w, track, inner->begin_ns, &ids, TRACE_GOES_ON, 0);

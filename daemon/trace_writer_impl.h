@@ -24,7 +24,8 @@ struct recent_frame {
 	uint64_t location, iid; /* location 0: free */
 };
 
-/* Literals interned lately, by where they are. */
+/* Literals interned lately, by where they are: a pair of places for each hash, the newer one first.
+ */
 #define RECENT_LITERALS 512
 struct recent_literal {
 	const char *text; /* NULL: free */
@@ -124,20 +125,23 @@ const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t
 /* trace_intern_string() of a text that never changes. */
 uint64_t trace_intern_new_literal(struct trace_writer *w, enum trace_sequence seq,
 				  enum intern_kind kind, const char *text);
-static inline struct recent_literal *recent_literal(const struct trace_sequence_state *s,
-						    enum intern_kind kind, const char *text)
+static inline struct recent_literal *recent_literals(const struct trace_sequence_state *s,
+						     enum intern_kind kind, const char *text)
 {
-	return &s->literals[(((uintptr_t)text + kind) * 0x9e3779b97f4a7c15ull) >> 55];
+	uint64_t hash = ((uintptr_t)text + kind) * 0x9e3779b97f4a7c15ull;
+
+	return &s->literals[hash >> 56 << 1];
 }
 static inline uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
 					    enum intern_kind kind, const char *text)
 {
 	const struct trace_sequence_state *s = &w->sequences[seq];
-	const struct recent_literal *recent = s->literals ? recent_literal(s, kind, text) : NULL;
+	const struct recent_literal *pair = s->literals ? recent_literals(s, kind, text) : NULL;
 
-	return recent && recent->text == text && recent->kind == kind
-		       ? recent->iid
-		       : trace_intern_new_literal(w, seq, kind, text);
+	for (unsigned i = 0; pair && i < 2; i++)
+		if (pair[i].text == text && pair[i].kind == kind)
+			return pair[i].iid;
+	return trace_intern_new_literal(w, seq, kind, text);
 }
 
 void trace_intern_forget(struct trace_sequence_state *s);
