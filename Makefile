@@ -23,10 +23,14 @@ MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
 # Where the kernel's headers of the target are: for a cross compiler, elsewhere.
 MULTIARCH_INCLUDE := $(firstword $(wildcard /usr/include/$(MULTIARCH) /usr/$(MULTIARCH)/include))
 
+# Headers of these are included by their names alone; of other folders, with the folder.
+INCLUDES := daemon $(addprefix daemon/,base kernel trace session control) proto \
+            cli $(addprefix cli/,check index report) bpf
+
 # CFLAGS belongs to whoever builds; ours come first so theirs can win.
 CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DTRACER_VERSION='"$(VERSION)"' \
-            -Idaemon -Idaemon/base -Iproto -Icli -Ibpf -I$(O)/bpf -I$(O)/proto -I$(O)/tables \
+            $(addprefix -I,$(INCLUDES)) -I$(O)/bpf -I$(O)/proto -I$(O)/tables \
             -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
             -fno-omit-frame-pointer \
             $(if $(WERROR),-Werror) \
@@ -38,7 +42,7 @@ libs     := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -liberty $(if $(filte
 
 BASE   := $(wildcard daemon/base/*.c proto/*.c)
 DAEMON := $(filter-out daemon/main.c $(BASE),$(wildcard daemon/*.c daemon/*/*.c))
-CLI    := $(filter-out cli/main.c,$(wildcard cli/*.c))
+CLI    := $(filter-out cli/main.c,$(wildcard cli/*.c cli/*/*.c))
 BPF    := $(wildcard bpf/*.bpf.c)
 PROTO  := $(wildcard proto/*.proto)
 UNIT_TESTS := $(wildcard tests/unit/test_*.c)
@@ -81,7 +85,7 @@ $(UNIT): libs += $(shell pkg-config --libs check libnghttp2 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
 $(O)/tests/tools/unwind_tables $(O)/tests/tools/netdump: $(call obj,$(DAEMON))
-$(O)/tests/tools/bpf_verify: $(O)/daemon/bpf_load.o
+$(O)/tests/tools/bpf_verify: $(O)/daemon/kernel/bpf_load.o
 
 # What tracectl has of the daemon: the worker that reads files, and what starts it.
 $(O)/daemon/files.a: $(call obj,$(DAEMON))

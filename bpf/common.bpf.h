@@ -4,7 +4,7 @@
  * its streams, and the way a record gets into the ring.
  *
  * Included once per .bpf.c, first of all. The maps
- * `ring` and `streams` are found by these names in daemon/bpf_ring.c.
+ * `ring` and `streams` are found by these names in daemon/kernel/bpf_ring.c.
  *
  * What does not say whose a record is (hdr.user) gives it to no user but those who may
  * see everything.

@@ -91,6 +91,27 @@ struct process_table {
 
 struct proc *process_table_proc(const struct process_table *pt, uint32_t tgid);
 
+/* In process_entries.c. */
+struct task *process_entry_task(const struct process_table *pt, uint32_t tid);
+/* Start times from /proc have lost their last digits: they are not `exact`. */
+bool process_entry_same_start(uint64_t a, bool a_exact, uint64_t b, bool b_exact);
+bool process_entry_is(const struct task *t, uint64_t start_ns);
+/* In place of whoever had the pid or tid before. NULL: does not fit. */
+struct proc *process_entry_new(struct process_table *pt, const struct task_info *info,
+			       uint64_t start_ns, bool exact);
+struct task *process_entry_new_task(struct process_table *pt, struct proc *p,
+				    const struct task_info *info, bool exact);
+/* Return whether it is another one than before. */
+bool process_entry_set_cmdline(struct process_table *pt, struct proc *p, const char *cmdline,
+			       size_t len);
+bool process_entry_set_comm(char *dst, const char *comm);
+/* With a leader its threads: it is freed last, and whoever is left then was missed. */
+void process_entry_freed(struct task *t, uint64_t time_ns);
+/* Somebody else has its pid since `time_ns`. If its end was not told, it was then. */
+void process_entry_replace(struct process_table *pt, struct proc *p, uint64_t time_ns);
+void process_entry_remove(struct process_table *pt, struct proc *p);
+void process_entry_remove_task(struct process_table *pt, struct task *t);
+
 /* In process_family.c. */
 void process_family_join(struct process_table *pt, struct proc *p, uint32_t ppid);
 void process_family_leave(struct process_table *pt, struct proc *p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_gpu.c - jobs of GPUs and frames of displays, as daemon/trace_gpu.h and
+ * index_gpu.c - jobs of GPUs and frames of displays, as daemon/trace/trace_gpu.h and
  * daemon/gpu/gpu_frame_slices.c write them. A job of any other producer is one
  * as well; the stack that submitted it is that of the slice that names it.
  */

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_requests.c - what the requests of control.proto do. */
-#include "control_requests.h"
+/* control_recording.c - a client's session: its start, its progress, its account at the end. */
+#include "control_recording.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "clock.h"
 #include "collect/perf_event_spec.h"
-#include "collector.h"
-#include "control_frame.h"
-#include "control_probes.h"
-#include "control_snapshot.h"
-#include "control_status.h"
-#include "control_triggers.h"
+#include "control_requests.h"
 #include "control_watch.h"
 #include "event_loop.h"
 #include "log.h"
-#include "process/process_table.h"
 #include "session_manager.h"
 #include "session_own.h"
 #include "symbolize/symbolizer.h"
@@ -27,17 +20,9 @@
 
 #define MIN_PROGRESS_MS 50
 
-struct control_requests {
-	struct control_requests_env env;
-	struct control_server *server;
-	struct control_probes *probes;
-	struct control_snapshots *snapshots;
-	struct control_triggers *triggers;
-};
-
 /* A client's session, from its start to its end. Is the client's data. */
 struct recording {
-	struct control_requests *all;
+	const struct control_recording_env *env;
 	struct control_client *client;
 	struct managed_session *session;
 	struct watch *watch;	       /* lines instead of a trace; NULL: a trace */
@@ -45,54 +30,15 @@ struct recording {
 	uint32_t stop_id;	       /* of the request to be answered by Stopped */
 };
 
-int control_requests_new(const struct control_requests_env *env, struct control_requests **ret)
+static void recording_free(struct recording *rec)
 {
-	const struct control_probes_env probes = {
-		.loop = env->loop,
-		.sessions = env->sessions,
-		.probes = env->probes,
-	};
-	struct control_triggers_env triggers = {
-		.loop = env->loop,
-		.triggers = env->triggers,
-		.flight = env->flight,
-	};
-	struct control_requests *r = calloc(1, sizeof(*r));
-	int err;
-
-	if (!r)
-		return -ENOMEM;
-	r->env = *env;
-	err = control_probes_new(&probes, &r->probes);
-	if (err == 0)
-		err = control_snapshots_new(env->flight, env->triggers, &r->snapshots);
-	triggers.snapshots = r->snapshots;
-	if (err == 0)
-		err = control_triggers_new(&triggers, &r->triggers);
-	if (err < 0) {
-		control_requests_free(r);
-		return err;
-	}
-	*ret = r;
-	return 0;
+	event_source_free(rec->progress);
+	watch_free(rec->watch);
+	control_client_set_data(rec->client, NULL);
+	free(rec);
 }
 
-void control_requests_free(struct control_requests *r)
-{
-	if (r) {
-		control_triggers_free(r->triggers);
-		control_snapshots_free(r->snapshots);
-		control_probes_free(r->probes);
-	}
-	free(r);
-}
-
-void control_requests_set_server(struct control_requests *r, struct control_server *server)
-{
-	r->server = server;
-}
-
-/* ---- a session's own messages ---- */
+/* ---- what it is told ---- */
 
 static void totals(struct session *s, uint64_t *events, uint64_t *lost)
 {
@@ -163,14 +109,6 @@ static void fill_stack_ends(SourceLedger *msg, const uint64_t *ends, struct stac
 	}
 }
 
-static void recording_free(struct recording *rec)
-{
-	event_source_free(rec->progress);
-	watch_free(rec->watch);
-	control_client_set_data(rec->client, NULL);
-	free(rec);
-}
-
 static void on_ended(void *ctx, struct session *s, const char *reason)
 {
 	struct control_client *client = ctx;
@@ -196,7 +134,7 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 					&ends[i]);
 	}
 	session_cost(s, &cost);
-	symbolizer_stats(rec->all->env.symbolizer, &symbols);
+	symbolizer_stats(rec->env->symbolizer, &symbols);
 	msg.ledger = ptrs;
 	msg.reason = (char *)reason;
 	msg.has_elapsed_ns = msg.has_bytes = msg.has_processes = 1;
@@ -218,28 +156,7 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	recording_free(rec);
 }
 
-/* ---- requests ---- */
-
-static int on_hello(struct control_requests *r, struct control_client *client, const Request *req)
-{
-	Reply reply = REPLY__INIT;
-	Hello msg = HELLO__INIT;
-	char why[128];
-
-	(void)r;
-	if (req->hello->protocol != CONTROL_PROTOCOL) {
-		snprintf(why, sizeof(why),
-			 "tracerd %s speaks protocol %d, the client %u: install the same version",
-			 TRACER_VERSION, CONTROL_PROTOCOL, req->hello->protocol);
-		return control_client_error(client, req->id, EPROTONOSUPPORT, why);
-	}
-	msg.has_protocol = reply.has_id = 1;
-	msg.protocol = CONTROL_PROTOCOL;
-	msg.version = TRACER_VERSION;
-	reply.id = req->id;
-	reply.hello = &msg;
-	return control_client_reply(client, &reply);
-}
+/* ---- its start ---- */
 
 static int reply_started(struct recording *rec, uint32_t id)
 {
@@ -309,8 +226,7 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 		.ended = on_ended,
 		.ctx = rec->client,
 	};
-	const struct control_watch_env watch_env = { rec->all->env.processes,
-						     rec->all->env.probes };
+	const struct control_watch_env watch_env = { rec->env->processes, rec->env->probes };
 	struct trace_config config;
 	uint32_t interval_ms = req->has_progress_interval_ms ? req->progress_interval_ms : 0;
 	int r;
@@ -326,7 +242,7 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 	if (r == 0 && !control_client_sees_all(rec->client))
 		r = keep_to_own(rec->client, req, &config, why);
 	if (r == 0)
-		r = session_manager_start(rec->all->env.sessions, &config,
+		r = session_manager_start(rec->env->sessions, &config,
 					  req->has_duration_ns ? req->duration_ns : 0, &owner, why,
 					  &rec->session);
 	free(config.command_line);
@@ -336,13 +252,13 @@ static int start_recording(struct recording *rec, const StartRequest *req,
 	if (interval_ms < MIN_PROGRESS_MS)
 		interval_ms = MIN_PROGRESS_MS;
 	/* Without a timer there is no progress line; the recording is the same. */
-	(void)event_loop_add_timer(rec->all->env.loop, interval_ms * NS_PER_MS, on_progress, rec,
+	(void)event_loop_add_timer(rec->env->loop, interval_ms * NS_PER_MS, on_progress, rec,
 				   &rec->progress);
 	return 0;
 }
 
-static int begin(struct control_requests *r, struct control_client *client, uint32_t id,
-		 const StartRequest *req, const WatchRequest *watch)
+int control_recording_begin(const struct control_recording_env *env, struct control_client *client,
+			    uint32_t id, const StartRequest *req, const WatchRequest *watch)
 {
 	char why[WHY_LEN] = "";
 	struct recording *rec;
@@ -356,7 +272,7 @@ static int begin(struct control_requests *r, struct control_client *client, uint
 	rec = calloc(1, sizeof(*rec));
 	if (!rec)
 		return control_client_error(client, id, ENOMEM, "out of memory");
-	rec->all = r;
+	rec->env = env;
 	rec->client = client;
 	control_client_set_data(client, rec);
 	err = start_recording(rec, req, watch, why);
@@ -367,129 +283,33 @@ static int begin(struct control_requests *r, struct control_client *client, uint
 	return control_client_error(client, id, err, why[0] ? why : strerror(-err));
 }
 
-static int on_start(struct control_requests *r, struct control_client *client, const Request *req)
-{
-	return begin(r, client, req->id, req->start, NULL);
-}
+/* ---- its end ---- */
 
-static int on_watch(struct control_requests *r, struct control_client *client, const Request *req)
-{
-	const StartRequest everything = START_REQUEST__INIT;
-
-	return begin(r, client, req->id, req->watch->start ? req->watch->start : &everything,
-		     req->watch);
-}
-
-static int on_stop(struct control_requests *r, struct control_client *client, const Request *req)
+int control_recording_stop(struct control_client *client, uint32_t id)
 {
 	struct recording *rec = control_client_data(client);
 
-	(void)r;
 	if (!rec) {
-		(void)control_client_error(client, req->id, ENOENT, "this client has no session");
+		(void)control_client_error(client, id, ENOENT, "this client has no session");
 		return -ENOENT;
 	}
 	if (rec->stop_id) { /* the answer to the first one is on its way */
-		(void)control_client_error(client, req->id, EALREADY, "the session is stopping");
+		(void)control_client_error(client, id, EALREADY, "the session is stopping");
 		return 0;
 	}
-	rec->stop_id = req->id;
+	rec->stop_id = id;
 	session_manager_stop(rec->session, "");
 	return 0;
 }
 
-static int on_status(struct control_requests *r, struct control_client *client, const Request *req)
+void control_recording_gone(struct control_client *client)
 {
-	const struct control_status_env env = {
-		.sessions = r->env.sessions,
-		.processes = r->env.processes,
-		.symbolizer = r->env.symbolizer,
-		.unwinder = r->env.unwinder,
-		.interpreter = r->env.interpreter,
-		.triggers = r->env.triggers,
-		.trigger_files = r->env.trigger_files,
-		.flight = r->env.flight,
-		.start_ns = r->env.start_ns,
-		.notes = r->env.notes,
-		.n_clients = (unsigned)control_server_n_clients(r->server),
-	};
-
-	return control_status_reply(&env, client, req->id);
-}
-
-static int on_sources(struct control_requests *r, struct control_client *client, const Request *req)
-{
-	return control_sources_reply(r->env.sessions, client, req->id);
-}
-
-static int on_probes(struct control_requests *r, struct control_client *client, const Request *req)
-{
-	return control_probes_handle(r->probes, client, req);
-}
-
-static int on_snapshot(struct control_requests *r, struct control_client *client,
-		       const Request *req)
-{
-	const struct control_snapshot what = {
-		.id = req->id,
-		.last_ns = req->snapshot->last_ns,
-		.command_line = req->snapshot->command_line,
-	};
-
-	if (req->snapshot->n_on)
-		return control_triggers_wait(r->triggers, client, req);
-	return control_snapshots_send(r->snapshots, client, &what);
-}
-
-int control_requests_handle(void *ctx, struct control_client *client, const Request *req)
-{
-	static const struct {
-		size_t field; /* of Request: the message that is there when it is this request */
-		int (*fn)(struct control_requests *r, struct control_client *client,
-			  const Request *req);
-		bool by_all; /* also by users who may see their own processes alone */
-	} table[] = {
-		{ offsetof(Request, hello), on_hello, true },
-		{ offsetof(Request, start), on_start, true },
-		{ offsetof(Request, stop), on_stop, true },
-		{ offsetof(Request, watch), on_watch, false },
-		{ offsetof(Request, status), on_status, true },
-		{ offsetof(Request, sources), on_sources, true },
-		{ offsetof(Request, probe_add), on_probes, false },
-		{ offsetof(Request, probe_list), on_probes, false },
-		{ offsetof(Request, probe_remove), on_probes, false },
-		{ offsetof(Request, snapshot), on_snapshot, false },
-	};
-
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (!*(void *const *)((const char *)req + table[i].field))
-			continue;
-		if (table[i].by_all || control_client_sees_all(client))
-			return table[i].fn(ctx, client, req);
-		(void)control_client_error(client, req->id, EACCES,
-					   "permission denied: only root and members of the group "
-					   "may do that (add the user to group tracer)");
-		return -EACCES;
-	}
-	(void)control_client_error(client, req->id, EOPNOTSUPP,
-				   "unknown request: is the client newer than tracerd?");
-	return -EOPNOTSUPP;
-}
-
-void control_requests_gone(void *ctx, struct control_client *client)
-{
-	struct control_requests *r = ctx;
 	struct recording *rec = control_client_data(client);
+	struct managed_session *session;
 
-	control_probes_gone(r->probes, client);
-	control_triggers_gone(r->triggers, client);
-	control_snapshots_gone(r->snapshots, client);
-	if (rec) {
-		struct managed_session *session = rec->session;
-
-		recording_free(rec);
-		session_manager_abandon(session);
-	}
-	if (r->env.idle)
-		r->env.idle(r->env.ctx);
+	if (!rec)
+		return;
+	session = rec->session;
+	recording_free(rec);
+	session_manager_abandon(session);
 }
