@@ -306,13 +306,14 @@ static void add_setup(struct request *q)
 {
 	const struct net_conn *c = q->conn;
 	const struct tls_handshake *h = c->handshake;
-	uint64_t own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
+	uint64_t own_ns;
 
 	if (!q->is_client || q->layer->n_exchanges || c->flags & CONN_BEFORE)
 		return;
 	/* What others have done for it may be older than its process. */
 	if (q->tgid != c->tgid)
 		return;
+	own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
 	if (c->led && c->led->tgid == c->tgid &&
 	    c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
 		net_phase(&q->phases, "DNS", c->led->begin_ns, c->led->end_ns);
