@@ -82,6 +82,7 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
+	free(c->ends);
 	free(c);
 	enc->n_conns--;
 }
