@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
@@ -25,6 +26,7 @@
 
 struct cpu {
 	struct cpu_bpf *skel;
+	struct bpf_loading *loading; /* of `skel`; NULL: it has been loaded */
 	struct cpu_bpf *tracepoints; /* NULL: nobody has asked */
 	struct bpf_ring *ring;
 	struct collector_env env;
@@ -39,6 +41,7 @@ static void cpu_stop(void *state)
 
 	if (!c)
 		return;
+	(void)bpf_loading_end(&c->loading, NULL, NULL);
 	bpf_ring_free(c->ring);
 	cpu_bpf__destroy(c->tracepoints);
 	cpu_bpf__destroy(c->skel);
@@ -46,7 +49,7 @@ static void cpu_stop(void *state)
 	free(c);
 }
 
-static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int cpu_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct cpu *c;
 	int r;
@@ -67,21 +70,32 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = walks_prepare(&c->walks, &c->env, "cpu", c->skel->obj,
 				  &c->skel->rodata->unwind_by_tables,
 				  &c->skel->rodata->python_frames);
-	if (r == 0)
-		r = bpf_load_while(c->skel->skeleton, env->keep_up, env->keep_up_ctx);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF program", why, WHY_LEN);
+		goto fail;
+	}
+	c->loading = bpf_loading_begin(c->skel->skeleton);
+	*ret_state = c;
+	return 0;
+
+fail:
+	cpu_stop(c);
+	return r;
+}
+
+static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct cpu *c = *ret_state;
+	int r = bpf_loading_end(&c->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = walks_begin(&c->walks, &c->env, c->skel->obj, c->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(c->skel->obj, &c->ring);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF program", why, WHY_LEN);
-		goto fail;
+		cpu_stop(c);
 	}
-	*ret_state = c;
-	return 0;
-
-fail:
-	cpu_stop(c);
 	return r;
 }
 
@@ -223,6 +237,7 @@ static void cpu_tick(void *state, uint64_t now_ns)
 const struct collector cpu_collector = {
 	.name = "cpu",
 	.summary = "stack samples of every running thread, at a fixed period",
+	.prepare = cpu_prepare,
 	.start = cpu_start,
 	.stop = cpu_stop,
 	.drain = cpu_drain,

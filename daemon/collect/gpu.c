@@ -17,6 +17,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "gpu.skel.h"
@@ -41,6 +42,7 @@ enum where {
 
 struct gpu {
 	struct gpu_bpf *skel;
+	struct bpf_loading *loading; /* NULL: it has been loaded */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -54,6 +56,7 @@ struct gpu {
 
 static void unload(struct gpu *g)
 {
+	(void)bpf_loading_end(&g->loading, NULL, NULL);
 	bpf_ring_free(g->ring);
 	g->ring = NULL;
 	gpu_bpf__destroy(g->skel);
@@ -165,7 +168,7 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 }
 
 /* Without the iterators, ioctls that go on when a session starts or ends are not shown. */
-static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
+static int open_object(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
@@ -185,7 +188,9 @@ static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 		r = walks_prepare(&g->walks, &g->env, "gpu", g->skel->obj,
 				  &g->skel->rodata->unwind_by_tables,
 				  &g->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(g->skel->skeleton, g->env.keep_up, g->env.keep_up_ctx);
+	if (r == 0)
+		g->loading = bpf_loading_begin(g->skel->skeleton);
+	return r;
 }
 
 /* As libbpf does, but also where tracefs is not mounted. */
@@ -320,12 +325,20 @@ static enum where choose_where(struct gpu *g)
 	return AT_ALL_CALLS;
 }
 
+static int await_loaded(struct gpu *g)
+{
+	return bpf_loading_end(&g->loading, g->env.keep_up, g->env.keep_up_ctx);
+}
+
+/* With what has been opened. */
 static int try_start(struct gpu *g, char why[WHY_LEN])
 {
-	int r = open_and_load(g, true, why);
+	int r = await_loaded(g);
 
-	if (r < 0 && r != -ENOTSUP)
-		r = open_and_load(g, false, why);
+	if (r < 0)
+		r = open_object(g, false, why);
+	if (g->loading)
+		r = await_loaded(g);
 	if (r == 0)
 		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
 	if (r == 0)
@@ -385,7 +398,7 @@ static void look_for_points(struct gpu *g)
 		log_info("gpu: tracepoints: %s", strerror(-r));
 }
 
-static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int gpu_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
 	int r;
@@ -394,25 +407,35 @@ static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		return -ENOMEM;
 	g->env = *env;
 	g->where = choose_where(g);
-	r = try_start(g, why);
-	while (r < 0 && r != -ENOTSUP && g->where < AT_ALL_CALLS) {
+	r = open_object(g, true, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	if (r < 0)
+		gpu_stop(g);
+	else
+		*ret_state = g;
+	return r;
+}
+
+static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct gpu *g = *ret_state;
+	int r = try_start(g, why);
+
+	(void)env;
+	while (r < 0 && g->where < AT_ALL_CALLS) {
 		unload(g);
 		g->where++;
-		r = try_start(g, why);
+		r = open_object(g, true, why);
+		if (r == 0)
+			r = try_start(g, why);
 	}
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
-	if (r == 0)
+	if (r == 0) {
 		start_points(g, why);
-	if (r < 0) {
+	} else {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		gpu_stop(g);
 	}
-	*ret_state = g;
-	return 0;
-
-fail:
-	gpu_stop(g);
 	return r;
 }
 
@@ -483,6 +506,7 @@ static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector gpu_collector = {
 	.name = "gpu",
 	.summary = "ioctls of GPU drivers, jobs of GPUs, waits for fences, frames of displays",
+	.prepare = gpu_prepare,
 	.start = gpu_start,
 	.stop = gpu_stop,
 	.drain = gpu_drain,

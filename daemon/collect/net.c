@@ -12,6 +12,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "log.h"
@@ -24,6 +25,7 @@
 
 struct net {
 	struct net_bpf *skel;
+	struct bpf_loading *loading; /* NULL: it has been loaded */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -34,6 +36,7 @@ struct net {
 
 static void unload(struct net *n)
 {
+	(void)bpf_loading_end(&n->loading, NULL, NULL);
 	net_tls_free(n->tls);
 	n->tls = NULL;
 	bpf_ring_free(n->ring);
@@ -53,7 +56,7 @@ static void net_stop(void *state)
 	free(n);
 }
 
-static int open_and_load(struct net *n, char why[WHY_LEN])
+static int open_object(struct net *n, char why[WHY_LEN])
 {
 	int r;
 
@@ -68,7 +71,9 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 		r = walks_prepare(&n->walks, &n->env, "net", n->skel->obj,
 				  &n->skel->rodata->unwind_by_tables,
 				  &n->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(n->skel->skeleton, n->env.keep_up, n->env.keep_up_ctx);
+	if (r == 0)
+		n->loading = bpf_loading_begin(n->skel->skeleton);
+	return r;
 }
 
 /* Without it, what was there before is known only when it moves. */
@@ -78,7 +83,7 @@ static void attach_listing(struct net_bpf *skel)
 		skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
 }
 
-static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int net_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct net *n = calloc(1, sizeof(*n));
 	int r;
@@ -86,9 +91,21 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (!n)
 		return -ENOMEM;
 	n->env = *env;
-	r = open_and_load(n, why);
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
+	r = open_object(n, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	if (r < 0)
+		net_stop(n);
+	else
+		*ret_state = n;
+	return r;
+}
+
+static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct net *n = *ret_state;
+	int r = bpf_loading_end(&n->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = walks_begin(&n->walks, &n->env, n->skel->obj, n->skel->rodata->python_frames);
 	if (r == 0)
@@ -101,13 +118,8 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 		attach_listing(n->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		net_stop(n);
 	}
-	*ret_state = n;
-	return 0;
-
-fail:
-	net_stop(n);
 	return r;
 }
 
@@ -249,6 +261,7 @@ static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
+	.prepare = net_prepare,
 	.start = net_start,
 	.stop = net_stop,
 	.drain = net_drain,

@@ -6,12 +6,9 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,8 +17,6 @@
 
 #define SECTION "tp_btf/"
 #define AT_EXIT "fexit/"
-
-#define KEEP_UP_MS 20
 
 static struct btf *kernel_btf(void)
 {
@@ -146,42 +141,6 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 			 name);
 	}
 	return 0;
-}
-
-struct loading {
-	struct bpf_object_skeleton *skel;
-	int r, done_fd;
-};
-
-static void *load(void *arg)
-{
-	struct loading *l = arg;
-	uint64_t one = 1;
-
-	l->r = bpf_object__load_skeleton(l->skel);
-	(void)!write(l->done_fd, &one, sizeof(one));
-	return NULL;
-}
-
-int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx)
-{
-	struct loading l = { .skel = skel, .done_fd = eventfd(0, EFD_CLOEXEC) };
-	struct pollfd done = { .fd = l.done_fd, .events = POLLIN };
-	pthread_t thread;
-	int r;
-
-	/* Without a thread or a descriptor, the others wait. */
-	if (!keep_up || l.done_fd < 0 || pthread_create(&thread, NULL, load, &l) != 0) {
-		r = bpf_object__load_skeleton(skel);
-	} else {
-		while (poll(&done, 1, KEEP_UP_MS) == 0)
-			keep_up(ctx);
-		pthread_join(thread, NULL);
-		r = l.r;
-	}
-	if (l.done_fd >= 0)
-		close(l.done_fd);
-	return r;
 }
 
 int bpf_attach_tracepoint(const struct bpf_program *prog, uint64_t id, uint64_t cookie,

@@ -44,13 +44,6 @@ bool bpf_can_loop(void);
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
 /*
- * What SKEL__load() does, but `keep_up` is called every few milliseconds
- * meanwhile: a kernel takes up to seconds to verify a large program, and rings
- * go on to fill. NULL: nobody has to keep up.
- */
-int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx);
-
-/*
  * A program on a classic tracepoint, by its number (tracefs.h), on all CPUs. One perf event
  * is enough for that.
  */
