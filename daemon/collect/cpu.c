@@ -26,7 +26,7 @@
 
 struct cpu {
 	struct cpu_bpf *skel;
-	struct bpf_loading *loading; /* of `skel`; NULL: it has been loaded */
+	struct bpf_loading *loading; /* of `skel`; NULL: that is over */
 	struct cpu_bpf *tracepoints; /* NULL: nobody has asked */
 	struct bpf_ring *ring;
 	struct collector_env env;
@@ -59,7 +59,8 @@ static int cpu_prepare(const struct collector_env *env, char why[WHY_LEN], void 
 		return -ENOMEM;
 	c->env = *env;
 	c->asleep_ns = asleep_ns();
-	c->skel = cpu_bpf__open();
+	c->loading = bpf_loading_new();
+	c->skel = cpu_bpf__open_opts(bpf_loading_opts(c->loading));
 	if (!c->skel) {
 		r = -errno;
 		goto fail;
@@ -74,7 +75,7 @@ static int cpu_prepare(const struct collector_env *env, char why[WHY_LEN], void 
 		bpf_load_explain(r, "BPF program", why, WHY_LEN);
 		goto fail;
 	}
-	c->loading = bpf_loading_begin(c->skel->skeleton);
+	bpf_loading_begin(c->loading, c->skel->skeleton);
 	*ret_state = c;
 	return 0;
 
@@ -158,15 +159,16 @@ static void cpu_session_close(void *state, unsigned slot)
  */
 static int load_tracepoint_program(struct cpu *c)
 {
+	struct bpf_loading *loading = bpf_loading_new();
 	struct cpu_bpf *skel;
 	struct bpf_map *map;
 	int r = 0;
 
-	if (c->tracepoints)
-		return 0;
-	skel = cpu_bpf__open();
-	if (!skel)
-		return -errno;
+	skel = cpu_bpf__open_opts(bpf_loading_opts(loading));
+	if (!skel) {
+		(void)bpf_loading_end(&loading, NULL, NULL);
+		return -ENOMEM; /* it is built in, so that is all that it can lack */
+	}
 	bpf_object__for_each_map(map, skel->obj)
 	{
 		int fd = bpf_object__find_map_fd_by_name(c->skel->obj, bpf_map__name(map));
@@ -177,8 +179,11 @@ static int load_tracepoint_program(struct cpu *c)
 	bpf_program__set_autoload(skel->progs.on_overflow, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
 	if (r == 0)
-		r = bpf_load_while(skel->skeleton, c->env.keep_up, c->env.keep_up_ctx);
+		bpf_loading_begin(loading, skel->skeleton);
+	if (r == 0)
+		r = bpf_loading_end(&loading, c->env.keep_up, c->env.keep_up_ctx);
 	if (r < 0) {
+		(void)bpf_loading_end(&loading, NULL, NULL);
 		cpu_bpf__destroy(skel);
 		return r;
 	}
@@ -208,7 +213,7 @@ static int cpu_session_open(void *state, const struct trace_config *config, unsi
 	int r;
 
 	if (wants_tracepoints(config)) {
-		r = load_tracepoint_program(c);
+		r = c->tracepoints ? 0 : load_tracepoint_program(c);
 		if (r < 0) {
 			bpf_load_explain(r, "BPF program for tracepoints", why, WHY_LEN);
 			return r;

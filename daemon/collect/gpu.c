@@ -42,7 +42,7 @@ enum where {
 
 struct gpu {
 	struct gpu_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -167,13 +167,20 @@ static void choose_programs(struct gpu *g, bool with_iterators)
 	skel->rodata->only_compat = tracepoints;
 }
 
+static int await_loaded(struct gpu *g)
+{
+	return bpf_loading_end(&g->loading, g->env.keep_up, g->env.keep_up_ctx);
+}
+
 /* Without the iterators, ioctls that go on when a session starts or ends are not shown. */
 static int open_object(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
+	(void)await_loaded(g); /* of a failed attempt */
 	gpu_bpf__destroy(g->skel);
-	g->skel = gpu_bpf__open();
+	g->loading = bpf_loading_new();
+	g->skel = gpu_bpf__open_opts(bpf_loading_opts(g->loading));
 	if (!g->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	choose_programs(g, with_iterators);
@@ -189,7 +196,7 @@ static int open_object(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 				  &g->skel->rodata->unwind_by_tables,
 				  &g->skel->rodata->python_frames);
 	if (r == 0)
-		g->loading = bpf_loading_begin(g->skel->skeleton);
+		bpf_loading_begin(g->loading, g->skel->skeleton);
 	return r;
 }
 
@@ -325,20 +332,16 @@ static enum where choose_where(struct gpu *g)
 	return AT_ALL_CALLS;
 }
 
-static int await_loaded(struct gpu *g)
-{
-	return bpf_loading_end(&g->loading, g->env.keep_up, g->env.keep_up_ctx);
-}
-
 /* With what has been opened. */
 static int try_start(struct gpu *g, char why[WHY_LEN])
 {
 	int r = await_loaded(g);
 
-	if (r < 0)
+	if (r < 0) {
 		r = open_object(g, false, why);
-	if (g->loading)
-		r = await_loaded(g);
+		if (r == 0)
+			r = await_loaded(g);
+	}
 	if (r == 0)
 		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
 	if (r == 0)

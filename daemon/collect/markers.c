@@ -42,7 +42,7 @@
 
 struct markers {
 	struct markers_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct markers_files *files;
@@ -143,13 +143,14 @@ static int open_object(struct markers *m)
 {
 	int r;
 
-	m->skel = markers_bpf__open();
+	m->loading = bpf_loading_new();
+	m->skel = markers_bpf__open_opts(bpf_loading_opts(m->loading));
 	if (!m->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	uprobes_prepare(m->skel->progs.on_marker);
 	r = bpf_ring_resize(m->skel->obj, m->env.ring_bytes);
 	if (r == 0)
-		m->loading = bpf_loading_begin(m->skel->skeleton);
+		bpf_loading_begin(m->loading, m->skel->skeleton);
 	return r;
 }
 

@@ -25,7 +25,7 @@
 
 struct net {
 	struct net_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -60,7 +60,8 @@ static int open_object(struct net *n, char why[WHY_LEN])
 {
 	int r;
 
-	n->skel = net_bpf__open();
+	n->loading = bpf_loading_new();
+	n->skel = net_bpf__open_opts(bpf_loading_opts(n->loading));
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = net_programs_choose(n->skel, why);
@@ -72,7 +73,7 @@ static int open_object(struct net *n, char why[WHY_LEN])
 				  &n->skel->rodata->unwind_by_tables,
 				  &n->skel->rodata->python_frames);
 	if (r == 0)
-		n->loading = bpf_loading_begin(n->skel->skeleton);
+		bpf_loading_begin(n->loading, n->skel->skeleton);
 	return r;
 }
 

@@ -44,7 +44,7 @@ enum iterators { NO_ITERATORS, ITERATORS, ITERATORS_WITH_STACKS };
 
 struct offcpu {
 	struct offcpu_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -98,8 +98,10 @@ static int open_object(struct offcpu *o, enum iterators iterators, char why[WHY_
 {
 	int r;
 
+	(void)bpf_loading_end(&o->loading, NULL, NULL); /* of a failed attempt */
 	offcpu_bpf__destroy(o->skel);
-	o->skel = offcpu_bpf__open();
+	o->loading = bpf_loading_new();
+	o->skel = offcpu_bpf__open_opts(bpf_loading_opts(o->loading));
 	if (!o->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	choose_programs(o->skel, iterators);
@@ -116,7 +118,7 @@ static int open_object(struct offcpu *o, enum iterators iterators, char why[WHY_
 				  &o->skel->rodata->unwind_by_tables,
 				  &o->skel->rodata->python_frames);
 	if (r == 0)
-		o->loading = bpf_loading_begin(o->skel->skeleton);
+		bpf_loading_begin(o->loading, o->skel->skeleton);
 	return r;
 }
 

@@ -55,7 +55,7 @@ struct waiting {
 struct proc_source {
 	struct collector_env env;
 	struct proc_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct sideband *sideband; /* NULL: perf events are not to be had */
 	struct process_scan *scan; /* NULL: none is under way */
@@ -405,7 +405,8 @@ static int open_bpf(struct proc_source *s, char why[WHY_LEN])
 {
 	int r;
 
-	s->skel = proc_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = proc_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel)
 		return -errno;
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
@@ -415,7 +416,7 @@ static int open_bpf(struct proc_source *s, char why[WHY_LEN])
 	if (r < 0)
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 	else
-		s->loading = bpf_loading_begin(s->skel->skeleton);
+		bpf_loading_begin(s->loading, s->skel->skeleton);
 	return r;
 }
 

@@ -23,7 +23,7 @@
 
 struct sched {
 	struct sched_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 };
@@ -52,7 +52,8 @@ static int sched_prepare(const struct collector_env *env, char why[WHY_LEN], voi
 		return -ENOMEM;
 	s->env = *env;
 
-	s->skel = sched_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = sched_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel) {
 		r = -errno;
 		goto fail;
@@ -71,7 +72,7 @@ static int sched_prepare(const struct collector_env *env, char why[WHY_LEN], voi
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 		goto fail;
 	}
-	s->loading = bpf_loading_begin(s->skel->skeleton);
+	bpf_loading_begin(s->loading, s->skel->skeleton);
 	*ret_state = s;
 	return 0;
 

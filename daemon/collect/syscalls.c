@@ -21,7 +21,7 @@
 
 struct syscalls {
 	struct syscalls_bpf *skel;
-	struct bpf_loading *loading; /* NULL: it has been loaded */
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	bool compat_told;
@@ -44,8 +44,10 @@ static int open_object(struct syscalls *s, bool with_iterators, char why[WHY_LEN
 {
 	int r;
 
+	(void)bpf_loading_end(&s->loading, NULL, NULL); /* of a failed attempt */
 	syscalls_bpf__destroy(s->skel);
-	s->skel = syscalls_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = syscalls_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
@@ -56,7 +58,7 @@ static int open_object(struct syscalls *s, bool with_iterators, char why[WHY_LEN
 	call_numbers((uint8_t *)s->skel->rodata->call_of_nr);
 	r = bpf_ring_resize(s->skel->obj, s->env.ring_bytes);
 	if (r == 0)
-		s->loading = bpf_loading_begin(s->skel->skeleton);
+		bpf_loading_begin(s->loading, s->skel->skeleton);
 	return r;
 }
 
@@ -112,10 +114,11 @@ static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], vo
 	struct syscalls *s = *ret_state;
 	int r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
 
-	if (r < 0)
+	if (r < 0) {
 		r = open_object(s, false, why);
-	if (s->loading)
-		r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
+		if (r == 0)
+			r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
+	}
 	if (r == 0)
 		r = bpf_ring_open(s->skel->obj, &s->ring);
 	if (r == 0)

@@ -5,11 +5,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "cpus.h"
+#include "io.h"
+#include "kernel_types.h"
 
 #define KEEP_UP_NS (20 * NS_PER_MS)
 
@@ -18,6 +23,9 @@
 
 struct bpf_loading {
 	struct bpf_object_skeleton *skel;
+	struct bpf_object_open_opts opts;
+	int types_fd; /* what `opts` names; -1: all of the kernel's */
+	char types_path[32];
 	pthread_t thread;
 	bool is_threaded, is_over;
 	unsigned turn;
@@ -38,6 +46,26 @@ static unsigned cpus_for_loading(void)
 	return n < 1 ? 1 : n < MAX_BUSY ? (unsigned)n : MAX_BUSY;
 }
 
+/* If it cannot be told what is needed, all is. */
+static void write_types(struct bpf_loading *l)
+{
+	const void *data;
+	__u32 size;
+
+	if (kernel_types_write(l->skel, l->types_fd) == 0)
+		return;
+	data = btf__raw_data(kernel_types(), &size);
+	if (data && ftruncate(l->types_fd, 0) == 0 && lseek(l->types_fd, 0, SEEK_SET) == 0)
+		(void)io_write_all(l->types_fd, data, size); /* a failure is the object's */
+}
+
+static int load_now(struct bpf_loading *l)
+{
+	if (l->types_fd >= 0)
+		write_types(l);
+	return bpf_object__load_skeleton(l->skel);
+}
+
 static void *load(void *arg)
 {
 	struct bpf_loading *l = arg;
@@ -49,7 +77,7 @@ static void *load(void *arg)
 	pthread_cond_broadcast(&changed);
 	pthread_mutex_unlock(&lock);
 
-	l->r = bpf_object__load_skeleton(l->skel);
+	l->r = load_now(l);
 
 	pthread_mutex_lock(&lock);
 	l->is_over = true;
@@ -59,12 +87,30 @@ static void *load(void *arg)
 	return NULL;
 }
 
-struct bpf_loading *bpf_loading_begin(struct bpf_object_skeleton *skel)
+struct bpf_loading *bpf_loading_new(void)
 {
 	struct bpf_loading *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return NULL;
+	l->opts.sz = sizeof(l->opts);
+	l->types_fd = kernel_types() ? memfd_create("tracerd-types", MFD_CLOEXEC) : -1;
+	if (l->types_fd >= 0) {
+		snprintf(l->types_path, sizeof(l->types_path), "/proc/self/fd/%d", l->types_fd);
+		l->opts.btf_custom_path = l->types_path;
+	}
+	return l;
+}
+
+const struct bpf_object_open_opts *bpf_loading_opts(const struct bpf_loading *l)
+{
+	return l ? &l->opts : NULL;
+}
+
+void bpf_loading_begin(struct bpf_loading *l, struct bpf_object_skeleton *skel)
+{
+	if (!l)
+		return;
 	l->skel = skel;
 	pthread_mutex_lock(&lock);
 	if (n_begun == n_over)
@@ -75,8 +121,7 @@ struct bpf_loading *bpf_loading_begin(struct bpf_object_skeleton *skel)
 	pthread_mutex_unlock(&lock);
 	/* Without a thread, the others wait. */
 	if (!l->is_threaded)
-		l->r = bpf_object__load_skeleton(skel);
-	return l;
+		l->r = load_now(l);
 }
 
 /* Until `l` is over; NULL: all. */
@@ -115,6 +160,8 @@ int bpf_loading_end(struct bpf_loading **loading, bpf_keep_up_fn *keep_up, void 
 		await(l, keep_up, ctx);
 		pthread_join(l->thread, NULL);
 	}
+	if (l->types_fd >= 0)
+		close(l->types_fd);
 	r = l->r;
 	free(l);
 	return r;
@@ -123,11 +170,4 @@ int bpf_loading_end(struct bpf_loading **loading, bpf_keep_up_fn *keep_up, void 
 void bpf_loading_await(bpf_keep_up_fn *keep_up, void *ctx)
 {
 	await(NULL, keep_up, ctx);
-}
-
-int bpf_load_while(struct bpf_object_skeleton *skel, bpf_keep_up_fn *keep_up, void *ctx)
-{
-	struct bpf_loading *l = bpf_loading_begin(skel);
-
-	return bpf_loading_end(&l, keep_up, ctx);
 }
