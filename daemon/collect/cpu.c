@@ -161,21 +161,14 @@ static int load_tracepoint_program(struct cpu *c)
 {
 	struct bpf_loading *loading = bpf_loading_new();
 	struct cpu_bpf *skel;
-	struct bpf_map *map;
-	int r = 0;
+	int r;
 
 	skel = cpu_bpf__open_opts(bpf_loading_opts(loading));
 	if (!skel) {
 		(void)bpf_loading_end(&loading, NULL, NULL);
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	}
-	bpf_object__for_each_map(map, skel->obj)
-	{
-		int fd = bpf_object__find_map_fd_by_name(c->skel->obj, bpf_map__name(map));
-
-		if (r == 0)
-			r = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
-	}
+	r = bpf_reuse_maps(skel->obj, c->skel->obj);
 	bpf_program__set_autoload(skel->progs.on_overflow, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
 	if (r == 0)

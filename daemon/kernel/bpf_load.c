@@ -128,6 +128,21 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 	return 0;
 }
 
+int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, obj)
+	{
+		int fd = bpf_object__find_map_fd_by_name(of, bpf_map__name(map));
+
+		if (r == 0)
+			r = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
+	}
+	return r;
+}
+
 int bpf_attach_tracepoint(const struct bpf_program *prog, uint64_t id, uint64_t cookie,
 			  struct bpf_link **ret)
 {

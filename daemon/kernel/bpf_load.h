@@ -43,6 +43,9 @@ bool bpf_can_loop(void);
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
+/* Between an object's open and load: its maps are those of another one, by their names. */
+int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of);
+
 /*
  * A program on a classic tracepoint, by its number (tracefs.h), on all CPUs. One perf event
  * is enough for that.
