@@ -21,6 +21,7 @@
 #include "net/net_encode.h"
 #include "net_programs.h"
 #include "net_tls.h"
+#include "uprobe_cost.h"
 #include "walks.h"
 
 struct net {
@@ -92,6 +93,7 @@ static int net_prepare(const struct collector_env *env, char why[WHY_LEN], void 
 	if (!n)
 		return -ENOMEM;
 	n->env = *env;
+	uprobe_cost_begin();
 	r = open_object(n, why);
 	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
@@ -262,6 +264,7 @@ static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
+	.loads_long = true,
 	.prepare = net_prepare,
 	.start = net_start,
 	.stop = net_stop,

@@ -88,15 +88,23 @@ static bool is_wanted(const struct session *s, unsigned i)
 	return collectors[i]->always || (s->config.sources & 1u << i);
 }
 
+/* What names things first of all: the others are waited for while it looks what there is. */
+static void prepare_sources(struct session *s)
+{
+	sources_prepare(s->env.sources, 0);
+	for (int turn = 1; turn >= 0; turn--)
+		for (unsigned i = 1; i < s->n_sources; i++)
+			if (is_wanted(s, i) && collectors[i]->loads_long == turn)
+				sources_prepare(s->env.sources, i);
+}
+
 /* Starts what is wanted; what cannot run is left out with its reason. */
 static int acquire_sources(struct session *s, char why[WHY_LEN])
 {
 	unsigned n_on = 0, n_wanted = 0;
 	const char *nameless = NULL;
 
-	for (unsigned i = 0; i < s->n_sources; i++)
-		if (is_wanted(s, i))
-			sources_prepare(s->env.sources, i);
+	prepare_sources(s);
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
 		int r;
