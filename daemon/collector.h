@@ -78,7 +78,7 @@ struct collector {
 	const char *summary; /* one line, for `status` and the man page */
 	bool on_demand;	     /* left out unless asked for by name */
 	bool always;	     /* every session has it; the user cannot switch it off */
-	bool loads_long;     /* prepare() begins before that of others: they are loaded meanwhile */
+	bool loads_longest;  /* prepared before the others, which are loaded meanwhile */
 
 	/* ---- kernel half ---- */
 

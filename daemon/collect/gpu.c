@@ -422,7 +422,6 @@ static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector gpu_collector = {
 	.name = "gpu",
 	.summary = "ioctls of GPU drivers, jobs of GPUs, waits for fences, frames of displays",
-	.loads_long = true,
 	.prepare = gpu_prepare,
 	.start = gpu_start,
 	.stop = gpu_stop,

@@ -264,7 +264,7 @@ static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
-	.loads_long = true,
+	.loads_longest = true,
 	.prepare = net_prepare,
 	.start = net_start,
 	.stop = net_stop,

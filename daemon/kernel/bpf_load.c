@@ -128,6 +128,14 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 	return 0;
 }
 
+int bpf_reuse_map(struct bpf_object *obj, const struct bpf_object *of, const char *name)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+	int fd = bpf_object__find_map_fd_by_name(of, name);
+
+	return map && fd >= 0 ? bpf_map__reuse_fd(map, fd) : -ENOENT;
+}
+
 int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of)
 {
 	struct bpf_map *map;
@@ -135,10 +143,8 @@ int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of)
 
 	bpf_object__for_each_map(map, obj)
 	{
-		int fd = bpf_object__find_map_fd_by_name(of, bpf_map__name(map));
-
 		if (r == 0)
-			r = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
+			r = bpf_reuse_map(obj, of, bpf_map__name(map));
 	}
 	return r;
 }

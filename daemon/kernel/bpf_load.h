@@ -43,7 +43,8 @@ bool bpf_can_loop(void);
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
-/* Between an object's open and load: its maps are those of another one, by their names. */
+/* Between an object's open and load: its map of this name, or each, is that of another one. */
+int bpf_reuse_map(struct bpf_object *obj, const struct bpf_object *of, const char *name);
 int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of);
 
 /*

@@ -94,7 +94,7 @@ static void prepare_sources(struct session *s)
 	sources_prepare(s->env.sources, 0);
 	for (int turn = 1; turn >= 0; turn--)
 		for (unsigned i = 1; i < s->n_sources; i++)
-			if (is_wanted(s, i) && collectors[i]->loads_long == turn)
+			if (is_wanted(s, i) && collectors[i]->loads_longest == turn)
 				sources_prepare(s->env.sources, i);
 }
 
