@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf_meter.h"
 #include "collector.h"
 
 struct bpf_object;
@@ -88,15 +89,6 @@ struct source_info {
 	uint64_t bpf_runs, bpf_ns;
 };
 void sources_info(struct sources *s, unsigned i, struct source_info *ret);
-
-struct bpf_cost {
-	uint64_t runs, ns;
-	/*
-	 * Of `ns`, that of programs on classic tracepoints: meanwhile the kernel runs no
-	 * program of a perf event on that CPU, and takes no sample.
-	 */
-	uint64_t unsampled_ns;
-};
 
 /* Of all our BPF programs so far. */
 void sources_bpf_cost(struct sources *s, struct bpf_cost *ret);

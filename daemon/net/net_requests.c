@@ -98,6 +98,12 @@ static const char *proto_of(struct request *q)
 	return q->proto;
 }
 
+/* Its target is an authority, and no path. */
+static bool is_connect(const struct exchange *e)
+{
+	return strcmp(e->method, "CONNECT") == 0;
+}
+
 static void make_names(struct request *q)
 {
 	const struct exchange *e = q->e;
@@ -125,7 +131,8 @@ static void make_names(struct request *q)
 		return;
 	}
 	at = put(put(q->name, e->method), " ");
-	put(put(put(at, e->path[0] ? e->path : "…"), space), failed);
+	at = put(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
+	put(put(at, space), failed);
 	put(put(put(put(q->shorter, e->method), " …"), space), failed);
 }
 
@@ -152,7 +159,7 @@ static void make_url(struct request *q)
 	*at = '\0';
 	if (!e->host[0])
 		return;
-	if (strcmp(e->method, "CONNECT") == 0) {
+	if (is_connect(e)) {
 		put(at, e->host);
 		return;
 	}
