@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "clock.h"
 #include "cpus.h"
 #include "log.h"
@@ -31,7 +32,9 @@ struct source {
 	struct sources *all;
 	unsigned index;
 	const struct collector *collector;
-	void *state; /* NULL: not running */
+	bool is_prepared; /* as far as that went: `err` */
+	void *prepared;	  /* NULL: nothing */
+	void *state;	  /* NULL: not running */
 	unsigned n_users;
 	bool tried;
 	int err;
@@ -92,6 +95,7 @@ void sources_free(struct sources *s)
 		if (src->state)
 			src->collector->stop(src->state);
 	}
+	sources_forget(s);
 	for (unsigned i = 0; i < MAX_COLLECTORS; i++)
 		free(s->sources[i].next_seq);
 	if (s->bpf_stats_fd >= 0)
@@ -255,10 +259,11 @@ static void on_loaded(void *ctx)
 	tell_users(ctx);
 }
 
-static int source_start(struct source *src)
+static void fill_env(struct source *src, struct collector_env *ret)
 {
 	struct sources *s = src->all;
-	struct collector_env env = {
+
+	*ret = (struct collector_env){
 		.loop = s->env.loop,
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
@@ -273,12 +278,67 @@ static int source_start(struct source *src)
 		.keep_up = s->env.keep_up,
 		.keep_up_ctx = s->env.ctx,
 	};
+}
+
+void sources_prepare(struct sources *s, unsigned i)
+{
+	struct source *src = &s->sources[i];
+	struct collector_env env;
+
+	if (src->state || src->is_prepared)
+		return;
+	src->is_prepared = true;
+	fill_env(src, &env);
+	src->err = 0;
+	src->why[0] = '\0';
+	if (src->collector->prepare)
+		src->err = src->collector->prepare(&env, src->why, &src->prepared);
+}
+
+void sources_forget(struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct source *src = &s->sources[i];
+
+		if (src->prepared)
+			src->collector->stop(src->prepared);
+		src->prepared = NULL;
+		src->is_prepared = false;
+	}
+}
+
+/*
+ * With what has been prepared. What names things begins while the others are being loaded;
+ * those wait for each other, and then begin together.
+ */
+static int start_prepared(struct source *src)
+{
+	struct sources_env *e = &src->all->env;
+	struct collector_env env;
+	void *state = src->prepared;
+	int r;
+
+	fill_env(src, &env);
+	src->prepared = NULL;
+	if (src->index > 0)
+		bpf_loading_await(e->keep_up, e->ctx);
+	r = src->collector->start(&env, src->why, &state);
+	if (r == 0)
+		src->state = state;
+	return r;
+}
+
+static int source_start(struct source *src)
+{
+	struct sources *s = src->all;
 
 	src->tried = true;
-	src->why[0] = '\0';
+	sources_prepare(s, src->index);
 	src->n_delivered = src->n_malformed = 0;
 	memset(src->next_seq, 0, EVENT_MAX_STREAMS * s->n_cpus * sizeof(*src->next_seq));
-	src->err = src->collector->start(&env, src->why, &src->state);
+	src->is_prepared = false;
+	if (src->err == 0)
+		src->err = start_prepared(src);
 	notify("WATCHDOG=1"); /* all of them can take longer than systemd's patience */
 	if (src->err < 0) {
 		if (!src->why[0])

@@ -43,6 +43,13 @@ int sources_new(const struct sources_env *env, struct sources **ret);
 void sources_free(struct sources *s); /* takes NULL; stops what runs */
 
 /*
+ * collectors[i] will be acquired now: begins what takes long, for several at a time. A failure
+ * is told by sources_acquire(). sources_forget() if it is not acquired.
+ */
+void sources_prepare(struct sources *s, unsigned i);
+void sources_forget(struct sources *s);
+
+/*
  * One user more of collectors[i]. On failure `why` says what and what to do;
  * on success it may say what is missing. Pairs with sources_release().
  */
