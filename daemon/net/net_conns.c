@@ -18,7 +18,7 @@
 /* A UDP socket's end is not told. */
 #define UDP_IDLE_NS	   (15 * NS_PER_SEC)
 #define EXPIRE_INTERVAL_NS NS_PER_SEC
-/* A socket whose process has died, and which nobody else uses for so long. */
+/* One whose process has died, and which nobody else uses for so long. */
 #define ORPHAN_IDLE_NS (2 * NS_PER_SEC)
 
 /* ---- lists ---- */
@@ -84,6 +84,7 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
+	free(c->ends);
 	free(c);
 	enc->n_conns--;
 }
@@ -426,6 +427,8 @@ void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool i
 	bool is_tcp = net_is_inet(&ev->sock) && ev->sock.protocol == IPPROTO_TCP;
 	bool is_listed = ev->hdr.type == NET_SOCK;
 
+	if (!c->quic.version)
+		c->quic = ev->quic;
 	if (is_listed && is_new && (is_tcp || ev->first_ns <= c->enc->env.start_ns))
 		take_existing(c, ev);
 	if (is_listed && (is_new ? c->flags & CONN_BEFORE : is_tcp))
@@ -448,21 +451,14 @@ static bool is_idle(const struct net_conn *c, uint64_t now_ns)
 	       c->wire.kind == LAYER_DNS && c->last_ns + UDP_IDLE_NS < now_ns;
 }
 
-/*
- * Of TCP it is told when a connection ends, of other sockets it is not: they end with their
- * process, unless somebody else uses them. 0: it lives.
- */
-static uint64_t orphaned_ns(const struct net_conn *c)
+/* Nobody tells when a UNIX socket is closed, or one of UDP: at the latest with its process. */
+static bool is_left_behind(const struct net_conn *c)
 {
-	const struct process *p;
+	const struct process *p = process_table_get(c->enc->env.processes, c->tgid);
 
-	if (c->tgid == 0 || (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP))
-		return 0;
-	p = process_table_get(c->enc->env.processes, c->tgid);
-	/* Forgotten, which is some time after its death, or another one by now. */
-	if (!p || p->start_ns > c->owned_ns)
-		return c->last_ns;
-	return p->free_ns;
+	if (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP)
+		return false;
+	return !p || p->free_ns || p->start_ns > c->owned_ns;
 }
 
 /* Queries that nobody has answered are given up; sockets that have asked them are gone by then. */
@@ -474,17 +470,22 @@ static void expire(struct net_encoder *enc, uint64_t now_ns)
 		return;
 	enc->expired_ns = now_ns;
 	for (struct net_conn *c = enc->oldest; c; c = newer) {
-		uint64_t end_ns = 0;
+		bool is_orphan =
+			c->tgid && c->last_ns + ORPHAN_IDLE_NS < now_ns && is_left_behind(c);
 
 		newer = c->newer;
 		net_layer_expire(&c->wire, now_ns);
-		if (is_idle(c, now_ns))
-			end_ns = c->last_ns;
-		else if (c->last_ns + ORPHAN_IDLE_NS < now_ns)
-			end_ns = orphaned_ns(c);
-		if (end_ns)
-			net_conn_end(c, end_ns > c->last_ns ? end_ns : c->last_ns, EXCHANGE_CLOSED);
+		if (is_orphan || is_idle(c, now_ns))
+			net_conn_end(c, c->last_ns, EXCHANGE_CLOSED);
 	}
+}
+
+static void end_last(struct net_conn *c)
+{
+	if (is_left_behind(c))
+		net_conn_end(c, c->last_ns, EXCHANGE_CLOSED);
+	else
+		net_conn_end(c, c->enc->last_ns, EXCHANGE_INCOMPLETE);
 }
 
 void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final)
@@ -494,14 +495,8 @@ void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final)
 		net_conn_end(enc->first_closed, enc->first_closed->closed_ns, EXCHANGE_CLOSED);
 	expire(enc, now_ns);
 	/* A viewer shows what was not over as if it had ended with the recording. */
-	while (final && enc->oldest) {
-		uint64_t end_ns = orphaned_ns(enc->oldest);
-
-		if (end_ns >= enc->oldest->last_ns)
-			net_conn_end(enc->oldest, end_ns, EXCHANGE_CLOSED);
-		else
-			net_conn_end(enc->oldest, enc->last_ns, EXCHANGE_INCOMPLETE);
-	}
+	while (final && enc->oldest)
+		end_last(enc->oldest);
 }
 
 void net_conns_free(struct net_encoder *enc)

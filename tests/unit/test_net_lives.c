@@ -55,6 +55,47 @@ START_TEST(a_connection_is_not_given_to_the_next_process_of_that_number)
 }
 END_TEST
 
+static void move_unix(uint64_t cookie, uint64_t time, uint32_t tgid)
+{
+	struct net_bytes_event ev = { .tx_bytes = 100, .tx_messages = 1 };
+
+	ev.sock.cookie = cookie;
+	ev.sock.family = AF_UNIX;
+	ev.sock.protocol = SOCK_STREAM;
+	ev.sock.role = NET_ROLE_CLIENT;
+	ev.first_ns = ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.type = NET_BYTES;
+	ev.hdr.tgid = ev.hdr.tid = tgid;
+	net_encode_record(&ev.hdr);
+}
+
+/* Nobody tells when one is closed. */
+START_TEST(a_unix_socket_ends_with_its_process)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(CLIENT_PID, "ends", 0);
+	net_begin_process(SERVER_PID, "lives", 0);
+	net_begin_process(1500, "before", 0);
+	move_unix(1, 1 * MS, CLIENT_PID);
+	move_unix(2, 2 * MS, SERVER_PID);
+	move_unix(3, 3 * MS, 1500);
+	process_table_free_task(net.processes, CLIENT_PID, net.start_ns, net.start_ns + 5 * MS);
+	process_table_free_task(net.processes, 1500, net.start_ns, net.start_ns + 5 * MS);
+	net_begin_process(1500, "heir", 6 * MS);
+	net_finish(20 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_str_eq(net_arg_of(s, "connection"), "1");
+	ck_assert_uint_eq(s->end, 1 * MS + 1);
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
+	s = net_find_nth("connection", 1);
+	ck_assert_str_eq(net_arg_of(s, "connection"), "2");
+	ck_assert_uint_eq(s->end, 3 * MS); /* with all there is */
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "true");
+	ck_assert_ptr_null(net_find_nth("connection", 2)); /* nobody's that there is */
+}
+END_TEST
+
 START_TEST(a_request_begins_within_its_process)
 {
 	const struct net_read_slice *s;
@@ -112,62 +153,37 @@ static void die(uint32_t tgid, uint64_t began, uint64_t time)
 	process_table_free_task(net.processes, tgid, net.start_ns + began, net.start_ns + time);
 }
 
-START_TEST(a_socket_without_an_end_ends_with_its_process)
-{
-	const struct net_read_slice *s;
-
-	net_begin_process(1500, "short", 1 * MS);
-	send_by(unix_sock(), 1500, 3 * MS);
-	die(1500, 1 * MS, 8 * MS);
-	net_flush(3500 * MS);
-	net_finish(5000 * MS);
-	s = net_slice_named("connection");
-	ck_assert_uint_eq(s->begin, 3 * MS);
-	ck_assert_uint_eq(s->end, 8 * MS);
-	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
-}
-END_TEST
-
-START_TEST(so_it_does_at_the_end_of_the_recording)
-{
-	net_begin_process(1500, "short", 1 * MS);
-	net_begin_process(1501, "long", 1 * MS);
-	send_by(unix_sock(), 1500, 3 * MS);
-	send_by(net_client(), 1501, 9 * MS);
-	die(1500, 1 * MS, 8 * MS);
-	net_finish(20 * MS);
-	ck_assert_uint_eq(net_find_nth("connection", 0)->end, 8 * MS);
-	ck_assert_str_eq(net_arg_of(net_find_nth("connection", 1), "unfinished"), "true");
-}
-END_TEST
-
-START_TEST(when_its_process_is_forgotten_it_ends_with_its_last_use)
-{
-	net_begin_process(1500, "short", 1 * MS);
-	send_by(unix_sock(), 1500, 3 * MS);
-	send_by(unix_sock(), 1500, 5 * MS);
-	die(1500, 1 * MS, 8 * MS);
-	process_table_collect(net.processes, net.start_ns + 60000 * MS);
-	net_flush(60000 * MS);
-	net_finish(61000 * MS);
-	ck_assert_uint_eq(net_slice_named("connection")->end, 5 * MS);
-}
-END_TEST
-
-START_TEST(what_somebody_else_uses_goes_on)
+START_TEST(what_a_dead_process_had_is_over_while_the_recording_goes_on)
 {
 	const struct net_read_slice *s;
 
 	net_begin_process(1500, "short", 1 * MS);
 	net_begin_process(1501, "heir", 2 * MS);
 	send_by(unix_sock(), 1500, 3 * MS);
+	send_by(unix_sock(), 1500, 5 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
+	net_finish(5000 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_uint_eq(s->end, 5 * MS);
+	ck_assert_int_eq(strncmp(s->track, "1500/", 5), 0);
+	ck_assert_int_eq(strncmp(net_find_nth("connection", 1)->track, "1501/", 5), 0);
+}
+END_TEST
+
+START_TEST(what_somebody_else_uses_goes_on)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
 	die(1500, 1 * MS, 8 * MS);
 	send_by(unix_sock(), 1501, 3400 * MS);
 	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
 	net_finish(4000 * MS);
-	s = net_slice_named("connection");
-	ck_assert_uint_eq(s->end, 3400 * MS);
-	ck_assert_str_eq(net_arg_of(s, "unfinished"), "true");
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3600 * MS);
 }
 END_TEST
 
@@ -294,10 +310,9 @@ int main(void)
 	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
 	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
+	tcase_add_test(tc, a_unix_socket_ends_with_its_process);
 	tcase_add_test(tc, a_request_begins_within_its_process);
-	tcase_add_test(tc, a_socket_without_an_end_ends_with_its_process);
-	tcase_add_test(tc, so_it_does_at_the_end_of_the_recording);
-	tcase_add_test(tc, when_its_process_is_forgotten_it_ends_with_its_last_use);
+	tcase_add_test(tc, what_a_dead_process_had_is_over_while_the_recording_goes_on);
 	tcase_add_test(tc, what_somebody_else_uses_goes_on);
 	tcase_add_test(tc, a_connection_of_tcp_outlives_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
