@@ -92,7 +92,7 @@ $(UNIT): libs += $(shell pkg-config --libs check libnghttp2 2>/dev/null)
 
 $(READS): %: %.o $(SHARED)
 $(O)/tests/tools/unwind_tables $(O)/tests/tools/netdump: $(call obj,$(DAEMON))
-$(O)/tests/tools/bpf_verify: $(O)/daemon/kernel/bpf_load.o
+$(O)/tests/tools/bpf_verify: $(addprefix $(O)/daemon/kernel/,bpf_load.o btf_copy.o btf_relocs.o kernel_types.o)
 
 # What tracectl has of the daemon: the worker that reads files, and what starts it.
 $(O)/daemon/files.a: $(call obj,$(DAEMON))

@@ -154,6 +154,12 @@ check "a command: until it ends" run 0 'to see it' -- sh -c 'echo its own output
 check "its output is its own" grep -q 'its own output' gives.out
 check "a command that fails: its recording has not failed" run 0 'to see it' -- false
 check "nor for one that is killed" run 0 'to see it' -- sh -c 'kill -9 $$'
+for signal in XFSZ PIPE INT; do
+	check "SIG$signal does to it what it does to any command" run 0 'to see it' -- \
+		sh -c "kill -$signal \$\$; : >survived"
+	check "it was killed" [ ! -e survived ]
+	rm -f survived
+done
 check "the trace is good" good command
 check "a command that does not exist is an error" \
 	run 1 'cannot run nosuchcommand: No such file' -- nosuchcommand
