@@ -179,40 +179,6 @@ START_TEST(both_ends_of_a_request_have_one_flow)
 }
 END_TEST
 
-#define N_AHEAD 40
-
-static void say(struct net_sock sock, uint64_t time, uint64_t i, const char *text, bool sent)
-{
-	net_io((struct net_io){ .sock = sock,
-				.time = time + i * 10 * US,
-				.off = i * strlen(text),
-				.sent = sent,
-				.text = text });
-}
-
-/* A call that sends returns when the other end has it; the first answer is late. */
-START_TEST(what_is_sent_ahead_was_sent_before_it_was_received)
-{
-	net_connect(net_client());
-	net_accept(net_server(), 2 * MS);
-	for (uint64_t i = 0; i < N_AHEAD; i++) {
-		say(net_server(), 3 * MS, i, GET, false);
-		say(net_client(), 3 * MS + 5 * US, i, GET, true);
-	}
-	for (uint64_t i = 0; i < N_AHEAD; i++)
-		say(net_server(), 5 * MS, i, OK, true);
-	for (uint64_t i = 0; i < N_AHEAD; i++)
-		say(net_client(), 8 * MS, i, OK, false);
-	net_finish(20 * MS);
-	for (size_t i = 0; i < N_AHEAD; i++) {
-		const struct net_read_slice *sent = net_find_nth("request sent", i);
-
-		ck_assert_ptr_nonnull(sent);
-		ck_assert_uint_le(sent->begin, net_find_nth("request received", i)->begin);
-	}
-}
-END_TEST
-
 START_TEST(a_second_request_is_of_a_reused_connection)
 {
 	const struct net_read_slice *s;
@@ -524,7 +490,6 @@ int main(void)
 	tcase_add_test(tc, a_handshake_ends_no_later_than_its_connection);
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
-	tcase_add_test(tc, what_is_sent_ahead_was_sent_before_it_was_received);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
 	tcase_add_test(tc, a_body_that_nobody_saw_is_part_of_its_answer);
 	tcase_add_test(tc, what_overlaps_is_in_other_lanes);

@@ -191,6 +191,40 @@ START_TEST(of_many_streams_at_once_both_ends_agree)
 }
 END_TEST
 
+#define N_AHEAD 40
+
+static void say(struct net_sock sock, uint64_t time, uint64_t i, const char *text, bool sent)
+{
+	net_io((struct net_io){ .sock = sock,
+				.time = time + i * 10 * US,
+				.off = i * strlen(text),
+				.sent = sent,
+				.text = text });
+}
+
+/* A call that sends returns when the other end has it; the first answer is late. */
+START_TEST(what_is_sent_ahead_was_sent_before_it_was_received)
+{
+	net_connect(net_client());
+	net_accept(net_server(), 2 * MS);
+	for (uint64_t i = 0; i < N_AHEAD; i++) {
+		say(net_server(), 3 * MS, i, GET, false);
+		say(net_client(), 3 * MS + 5 * US, i, GET, true);
+	}
+	for (uint64_t i = 0; i < N_AHEAD; i++)
+		say(net_server(), 5 * MS, i, OK, true);
+	for (uint64_t i = 0; i < N_AHEAD; i++)
+		say(net_client(), 8 * MS, i, OK, false);
+	net_finish(20 * MS);
+	for (size_t i = 0; i < N_AHEAD; i++) {
+		const struct net_read_slice *sent = net_find_nth("request sent", i);
+
+		ck_assert_ptr_nonnull(sent);
+		ck_assert_uint_le(sent->begin, net_find_nth("request received", i)->begin);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("net_lives");
@@ -206,6 +240,7 @@ int main(void)
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, of_many_streams_at_once_both_ends_agree);
+	tcase_add_test(tc, what_is_sent_ahead_was_sent_before_it_was_received);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);
