@@ -57,7 +57,8 @@ enum net_call {
 #define NET_MAX_NR 512 /* system calls beyond are none of ours */
 
 /* A UNIX socket's name: as much of its end as there is room for. */
-#define NET_PATH_LEN 38
+#define NET_PATH_LEN	 38
+#define NET_MAX_PATH_LEN 108 /* which it may have */
 
 struct net_inet {
 	__u8 local[16], peer[16];    /* 4 of them for IPv4; v4-mapped ones are as AF_INET */

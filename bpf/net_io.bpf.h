@@ -158,8 +158,11 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 			st->n_tries++;
 			return;
 		} else if (!http1_is_within(way)) {
-			pass(st, way, m->len);
-			return;
+			if (!may_be_response(word_at(room, 0), m->len)) {
+				pass(st, way, m->len);
+				return;
+			}
+			way->mode = HTTP1_START;
 		}
 	}
 	switch (st->protocol) {
@@ -244,8 +247,7 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 }
 
 /* Before it is told: does the conversation turn here, and may the thread have a stack? */
-static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, __u32 len,
-				   __u32 sent)
+static __noinline bool wants_stack(struct sock *sk, struct net_state *st, __u32 len, __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_stacks *s;
@@ -253,7 +255,7 @@ static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, 
 
 	if (!len || st->last_way == 1 + sent)
 		return false;
-	s = may_take_stack(task);
+	s = may_take_stack(task, &st->stack_jiffy);
 	if (!s || is_own(task->tgid))
 		return false;
 	tp = bpf_skc_to_tcp_sock(sk);

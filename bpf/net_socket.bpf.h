@@ -122,6 +122,7 @@ struct net_state {
 	struct net_owner owner;
 	struct net_many many;
 	__u64 sampled_ns, retrans_ns, drop_ns; /* when these were told */
+	__u64 stack_jiffy;		       /* when a stack was refused lastly */
 	__u32 told_retrans;
 	__u32 told_srtt, told_cwnd; /* by the last sample */
 	__u32 listing;		    /* the last one it was in */

@@ -47,7 +47,7 @@ static __always_inline void put_unix_path(struct net_unix *u, struct unix_addres
 	__u32 len = BPF_CORE_READ(addr, len) - 3, n;
 	char first = 0;
 
-	if (len == 0 || len > 108)
+	if (len == 0 || len > NET_MAX_PATH_LEN)
 		return;
 	bpf_probe_read_kernel(&first, 1, path);
 	if (!first) {
@@ -61,7 +61,7 @@ static __always_inline void put_unix_path(struct net_unix *u, struct unix_addres
 	}
 	asm volatile("" : "+r"(n)); /* the verifier shall see the bound that follows */
 	if (n <= NET_PATH_LEN && bpf_probe_read_kernel(u->path, n, path) == 0)
-		u->path_len = n;
+		u->path_len = len;
 }
 
 /* The end that has a name is the server's. */

@@ -12,6 +12,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
@@ -21,10 +22,12 @@
 #include "net/net_encode.h"
 #include "net_programs.h"
 #include "net_tls.h"
+#include "uprobe_cost.h"
 #include "walks.h"
 
 struct net {
 	struct net_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -37,6 +40,7 @@ struct net {
 
 static void unload(struct net *n)
 {
+	(void)bpf_loading_end(&n->loading, NULL, NULL);
 	net_tls_free(n->tls);
 	n->tls = NULL;
 	bpf_ring_free(n->ring);
@@ -56,11 +60,12 @@ static void net_stop(void *state)
 	free(n);
 }
 
-static int open_and_load(struct net *n, char why[WHY_LEN])
+static int open_object(struct net *n, char why[WHY_LEN])
 {
 	int r;
 
-	n->skel = net_bpf__open();
+	n->loading = bpf_loading_new();
+	n->skel = net_bpf__open_opts(bpf_loading_opts(n->loading));
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = net_programs_choose(n->skel, why);
@@ -71,7 +76,9 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 		r = walks_prepare(&n->walks, &n->env, "net", n->skel->obj,
 				  &n->skel->rodata->unwind_by_tables,
 				  &n->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(n->skel->skeleton, n->env.keep_up, n->env.keep_up_ctx);
+	if (r == 0)
+		bpf_loading_begin(n->loading, n->skel->skeleton);
+	return r;
 }
 
 /* Without it, what was there before is known only when it moves. */
@@ -83,7 +90,7 @@ static void attach_listing(struct net_bpf *skel)
 	skel->links.sample_sockets = bpf_program__attach(skel->progs.sample_sockets);
 }
 
-static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int net_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct net *n = calloc(1, sizeof(*n));
 	int r;
@@ -91,9 +98,22 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (!n)
 		return -ENOMEM;
 	n->env = *env;
-	r = open_and_load(n, why);
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
+	uprobe_cost_begin();
+	r = open_object(n, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	if (r < 0)
+		net_stop(n);
+	else
+		*ret_state = n;
+	return r;
+}
+
+static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct net *n = *ret_state;
+	int r = bpf_loading_end(&n->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = walks_begin(&n->walks, &n->env, n->skel->obj, n->skel->rodata->python_frames);
 	if (r == 0)
@@ -106,13 +126,8 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 		attach_listing(n->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		net_stop(n);
 	}
-	*ret_state = n;
-	return 0;
-
-fail:
-	net_stop(n);
 	return r;
 }
 
@@ -279,6 +294,8 @@ static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
+	.loads_longest = true,
+	.prepare = net_prepare,
 	.start = net_start,
 	.stop = net_stop,
 	.drain = net_drain,

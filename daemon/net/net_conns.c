@@ -12,6 +12,7 @@
 #include "cgroup.h"
 #include "clock.h"
 #include "net_encode_impl.h"
+#include "process/process_table.h"
 
 #define CLOSED_WAIT_NS (500 * NS_PER_MS)
 /* A UDP socket's end is not told. */
@@ -81,6 +82,7 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
+	free(c->ends);
 	free(c);
 	enc->n_conns--;
 }
@@ -463,6 +465,24 @@ static void expire(struct net_encoder *enc, uint64_t now_ns)
 	}
 }
 
+/* Nobody tells when a UNIX socket is closed, or one of UDP: at the latest with its process. */
+static bool is_left_behind(const struct net_conn *c)
+{
+	const struct process *p = process_table_get(c->enc->env.processes, c->tgid);
+
+	if (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP)
+		return false;
+	return !p || p->free_ns || p->start_ns > c->owned_ns;
+}
+
+static void end_last(struct net_conn *c)
+{
+	if (is_left_behind(c))
+		net_conn_end(c, c->last_ns, EXCHANGE_CLOSED);
+	else
+		net_conn_end(c, c->enc->last_ns, EXCHANGE_INCOMPLETE);
+}
+
 void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final)
 {
 	while (enc->first_closed &&
@@ -471,7 +491,7 @@ void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final)
 	expire(enc, now_ns);
 	/* A viewer shows what was not over as if it had ended with the recording. */
 	while (final && enc->oldest)
-		net_conn_end(enc->oldest, enc->last_ns, EXCHANGE_INCOMPLETE);
+		end_last(enc->oldest);
 }
 
 void net_conns_free(struct net_encoder *enc)

@@ -39,7 +39,8 @@ static bool valid_unix(const struct net_sock *s)
 {
 	const struct net_unix *u = &s->unix_sock;
 
-	return s->protocol <= MAX_SOCK_TYPE && u->path_len <= NET_PATH_LEN && u->is_abstract <= 1;
+	return s->protocol <= MAX_SOCK_TYPE && u->path_len <= NET_MAX_PATH_LEN &&
+	       u->is_abstract <= 1;
 }
 
 static bool valid_sock(const struct net_sock *s)

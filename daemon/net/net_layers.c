@@ -326,10 +326,12 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 	}
 	if (l->kind != LAYER_DNS) /* a socket has either datagrams or a stream */
 		return;
-	if (l->client_sends)
+	if (l->client_sends) {
 		net_dns_asks(c);
-	else if (sent) /* whom this answer is for */
-		c->sock.inet.peer_port = sock->inet.peer_port;
+	} else if (sent) { /* whom this answer is for */
+		c->sock.family = sock->family;
+		c->sock.inet = sock->inet;
+	}
 	/* Who is asked, or has asked, may be unknown: the id will do. */
 	if (!l->client_sends && sock->inet.peer_port)
 		peer = hash_bytes(sock->inet.peer, sizeof(sock->inet.peer), sock->inet.peer_port);

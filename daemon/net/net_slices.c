@@ -264,8 +264,16 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 										 : NET_ROLE_SERVER;
 	net_origin_name(c, NULL, origin);
 	trace_writer_time(enc->env.writer, c->begin_ns);
-	s.event.track =
-		net_lane(enc, c->tgid, origin, NET_LANE_CONNECTIONS, c->begin_ns, end_ns, &r);
+	s.event.track = net_lane(enc,
+				 &(struct net_drawn){
+					 .tgid = c->tgid,
+					 .kind = NET_LANE_CONNECTIONS,
+					 .origin = origin,
+					 .last = &c->origin,
+					 .begin_ns = c->begin_ns,
+					 .end_ns = end_ns,
+				 },
+				 &r);
 	if (!s.event.track) {
 		trace_writer_skip(enc->env.writer, c->n_events);
 		c->n_events = 0;

@@ -44,7 +44,7 @@ static void fit_sock(struct net_sock *s)
 	s->role %= 3;
 	if (s->family == 1) {
 		s->protocol %= 6;
-		s->unix_sock.path_len %= NET_PATH_LEN + 1;
+		s->unix_sock.path_len %= NET_MAX_PATH_LEN + 1;
 		s->unix_sock.is_abstract &= 1;
 		return;
 	}

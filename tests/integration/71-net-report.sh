@@ -103,10 +103,12 @@ check "--net health: round trips, although nobody watches what is moved" eval "
 		\$1 == \"track\" && \$6 == \"rtt\" { rtt[\$2] } \$1 == \"value\" && \$3 in rtt { n++ } END { exit !n }'"
 begin calls --net syscalls
 only_page
+ask curl -s http://192.0.2.1/ # for which there is no route
 sleep 0.2
 end_recording
 check "--net syscalls: also the calls" eval "
-	counts 1 calls KIND=request PROCESS=curl && '$SLICEDUMP' '$T/calls.trace' | grep -q '	recvfrom	'"
+	counts 1 calls KIND=request PROCESS=curl && '$SLICEDUMP' '$T/calls.trace' >'$T/calls' &&
+	grep -q '	recvfrom	' '$T/calls' && grep -q '	connect	.*=192.0.2.1:80.*=ENETUNREACH' '$T/calls'"
 tracectl record -q -f -s sched -d 100ms -o "$T/none.trace"
 none=$(report none 2>&1)
 check "why there is nothing is said" eval "[ $? = 1 ] && [ -z \"${none##*off: not asked for*}\" ]"

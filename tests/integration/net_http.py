@@ -6,6 +6,8 @@
     net_http.py pairs TRACE WORKERS PORT...            both sides of each request agree
     net_http.py count TRACE PID NAME N                 PID has made N whole requests of this name
     net_http.py names TRACE PID NAME...                PID's requests are these, in their order
+    net_http.py request TRACE PID NAME ARG=VALUE...    PID has made one of this name, and it has these
+    net_http.py unix TRACE PID PATH N                  PID's connection to PATH, N bytes received, is over
     net_http.py none TRACE PID                     PID has made no request with a method
     net_http.py chain TRACE PROXY N                    PROXY's requests lie within those it serves
     net_http.py received TRACE PID BYTES               so many are counted of PID
@@ -124,11 +126,15 @@ def check_pairs(trace, workers, *ports):
             verdict.wrong(f"{len(others)} clients' sides of", r)
             continue
         other = others[0]
-        whole += other.whole()
-        for arg in ("method", "url", "status", "response_bytes", "response_body", "request_bytes", "content_type"):
+        whole += other.whole() or bool(other.get("error"))
+        for arg in ("error", "method", "url", "status", "response_bytes", "response_body", "request_bytes", "content_type"):
             if r.get(arg) != other.get(arg):
                 verdict.wrong(f"{arg}: {other.get(arg)!r} at the client of", r)
         both = r.flows & other.flows
+        if r.get("proto") in ("tunnel", "WebSocket"):  # what they carry has no beginning
+            verdict.equal("proto", other.get("proto"), r.get("proto"))
+            matched += 1
+            continue
         verdict.check(both, "no flow between", other, "and", r)
         verdict.check(all(flows[f] == 2 for f in both), "a flow of several requests:", r)
         verdict.check(other.begin <= r.begin, "served before it was sent:", other, r)
@@ -151,6 +157,29 @@ def check_names(trace, pid, *names):
     for r in requests:
         print(r)
     verdict.equal("requests", [r.title() for r in requests], list(names))
+
+
+def check_request(trace, pid, name, *args):
+    mine = [r for r in trace.requests(side="client") if r.pid == int(pid)]
+    rows = [r for r in mine if r.title() == name]
+    for r in rows or mine:
+        print(r)
+    verdict.equal(f"requests of {pid} called {name}", len(rows), 1)
+    for r in rows:
+        for arg in args:
+            key, _, value = arg.partition("=")
+            verdict.equal(key, r.get(key), value)
+        # But for what has failed there is all of it.
+        verdict.check(r.whole() or r.get("error"), "not whole:", r)
+
+
+def check_unix(trace, pid, path, n):
+    rows = [c for c in trace.of("unix", side="client") if c.pid == int(pid) and c.get("remote") == path]
+    verdict.equal("connections", len(rows), 1)
+    for c in rows:
+        print(c)
+        verdict.equal("bytes received", c.get("bytes_received"), n)
+        verdict.check(not c.true("unfinished"), "it is not over:", c)
 
 
 def check_none(trace, pid):

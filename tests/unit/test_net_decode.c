@@ -191,7 +191,7 @@ START_TEST(a_unix_socket_has_a_name_that_fits)
 	ev.sock.cookie = 3;
 	ev.sock.family = AF_UNIX;
 	ev.sock.protocol = SOCK_STREAM;
-	ev.sock.unix_sock.path_len = NET_PATH_LEN;
+	ev.sock.unix_sock.path_len = NET_MAX_PATH_LEN;
 	VALID(&ev);
 	ev.sock.unix_sock.path_len++;
 	INVALID(&ev);

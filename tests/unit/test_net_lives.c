@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net_records.h"
+#include "process/process_table_update.h"
 
 #define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -51,6 +52,47 @@ START_TEST(a_connection_is_not_given_to_the_next_process_of_that_number)
 	net_close(net_client(), 8 * MS);
 	net_finish(20 * MS);
 	ck_assert_ptr_null(net_find_nth("connection", 0));
+}
+END_TEST
+
+static void move_unix(uint64_t cookie, uint64_t time, uint32_t tgid)
+{
+	struct net_bytes_event ev = { .tx_bytes = 100, .tx_messages = 1 };
+
+	ev.sock.cookie = cookie;
+	ev.sock.family = AF_UNIX;
+	ev.sock.protocol = SOCK_STREAM;
+	ev.sock.role = NET_ROLE_CLIENT;
+	ev.first_ns = ev.hdr.time_ns = net.start_ns + time;
+	ev.hdr.type = NET_BYTES;
+	ev.hdr.tgid = ev.hdr.tid = tgid;
+	net_encode_record(&ev.hdr);
+}
+
+/* Nobody tells when one is closed. */
+START_TEST(a_unix_socket_ends_with_its_process)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(CLIENT_PID, "ends", 0);
+	net_begin_process(SERVER_PID, "lives", 0);
+	net_begin_process(1500, "before", 0);
+	move_unix(1, 1 * MS, CLIENT_PID);
+	move_unix(2, 2 * MS, SERVER_PID);
+	move_unix(3, 3 * MS, 1500);
+	process_table_free_task(net.processes, CLIENT_PID, net.start_ns, net.start_ns + 5 * MS);
+	process_table_free_task(net.processes, 1500, net.start_ns, net.start_ns + 5 * MS);
+	net_begin_process(1500, "heir", 6 * MS);
+	net_finish(20 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_str_eq(net_arg_of(s, "connection"), "1");
+	ck_assert_uint_eq(s->end, 1 * MS + 1);
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
+	s = net_find_nth("connection", 1);
+	ck_assert_str_eq(net_arg_of(s, "connection"), "2");
+	ck_assert_uint_eq(s->end, 3 * MS); /* with all there is */
+	ck_assert_str_eq(net_arg_of(s, "unfinished"), "true");
+	ck_assert_ptr_null(net_find_nth("connection", 2)); /* nobody's that there is */
 }
 END_TEST
 
@@ -236,6 +278,7 @@ int main(void)
 	tcase_add_test(tc, an_inherited_connection_begins_with_its_process);
 	tcase_add_test(tc, so_does_that_of_one_that_is_forgotten_by_now);
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
+	tcase_add_test(tc, a_unix_socket_ends_with_its_process);
 	tcase_add_test(tc, a_request_begins_within_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
