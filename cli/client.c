@@ -86,6 +86,10 @@ static int start_private(struct client *c, char *err, size_t err_size)
 			 "'systemctl start tracer' and join group tracer");
 		return -EACCES;
 	}
+	if (access("/proc/self", F_OK) < 0) {
+		snprintf(err, err_size, "/proc is not mounted: mount -t proc proc /proc");
+		return -EIO;
+	}
 	if (find_daemon(path, sizeof(path)) < 0) {
 		snprintf(err, err_size,
 			 "cannot find tracerd beside tracectl nor in "

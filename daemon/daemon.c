@@ -277,6 +277,7 @@ static int new_parts(struct daemon *d, const struct daemon_options *options)
 		.ring_bytes = options->config.ring_bytes,
 		.max_sessions = (unsigned)options->config.max_sessions,
 		.user_sessions = (unsigned)options->config.user_sessions,
+		.user_starts = (unsigned)options->config.user_starts,
 	};
 	struct control_requests_env requests = {
 		.loop = d->loop,

@@ -82,6 +82,7 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
+	free(c->ends);
 	free(c);
 	enc->n_conns--;
 }
@@ -424,6 +425,8 @@ void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool i
 	bool is_tcp = net_is_inet(&ev->sock) && ev->sock.protocol == IPPROTO_TCP;
 	bool is_listed = ev->hdr.type == NET_SOCK;
 
+	if (!c->quic.version)
+		c->quic = ev->quic;
 	if (is_listed && is_new && (is_tcp || ev->first_ns <= c->enc->env.start_ns))
 		take_existing(c, ev);
 	if (is_listed && (is_new ? c->flags & CONN_BEFORE : is_tcp))

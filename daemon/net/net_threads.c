@@ -73,25 +73,22 @@ static int write_point(struct net_encoder *enc, uint64_t cookie, const struct ne
 {
 	const struct thread *thread = process_table_thread(enc->env.processes, p->tid);
 	bool is_it = thread && thread->start_ns <= p->time_ns; /* its number is used again */
-	struct net_slice s = {
-		.event = {
-			.name = p->name,
-			.is_literal = true,
-			.category = "net",
-			.time_ns = p->time_ns,
-			.callstack_iid = callstack_iid,
-			.flow_id = p->flow_id,
-		},
+	const struct trace_arg connection = { .name = "connection", .type = ARG_UINT, .u = cookie };
+	struct trace_event ev = {
+		.name = p->name,
+		.is_literal = true,
+		.category = "net",
+		.time_ns = p->time_ns,
+		.callstack_iid = callstack_iid,
+		.flow_id = p->flow_id,
+		.args = &connection,
+		.n_args = cookie != 0,
 	};
 
 	trace_writer_time(enc->env.writer, p->time_ns);
-	s.event.track =
+	ev.track =
 		trace_thread_track(enc->env.writer, p->tgid, p->tid, is_it ? thread->start_ns : 0);
-	if (!s.event.track)
-		return -ENOMEM;
-	if (cookie)
-		net_arg_uint(&s, "connection", cookie);
-	return trace_instant(enc->env.writer, &s.event, 0);
+	return ev.track ? trace_instant(enc->env.writer, &ev, 0) : -ENOMEM;
 }
 
 /* The stack_done_fn: all that has waited for it is written. */

@@ -51,7 +51,8 @@ struct session_manager {
 	struct managed_session *first;
 	size_t n_sessions;
 	uint32_t last_id;
-	uint8_t last_user;	    /* number given last */
+	uint8_t last_user; /* number given last */
+	struct session_users_starts user_starts;
 	struct event_source *timer; /* while there are sessions */
 	uint64_t interval_ns;	    /* of the timer */
 	uint64_t flushed_ns, ticked_ns;
@@ -189,13 +190,19 @@ static void update_users(struct session_manager *m)
 	sources_set_users(m->sources, &users);
 }
 
-static int number_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
+static int admit_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
 {
 	const struct session_users_limits limits = { m->env.max_sessions, m->env.user_sessions };
 	struct session_user list[EVENT_MAX_STREAMS];
 
-	return session_users_number(list, list_owners(m, list), &limits, &m->last_user, owner, why,
-				    WHY_LEN);
+	int r;
+
+	r = session_users_number(list, list_owners(m, list), &limits, &m->last_user, owner, why,
+				 WHY_LEN);
+	if (r == 0)
+		r = session_users_start(&m->user_starts, owner->uid, m->env.user_starts, boot_ns(),
+					why, WHY_LEN);
+	return r;
 }
 
 /* ---- the end of a session ---- */
@@ -415,7 +422,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		return -ENOTSUP;
 	}
 	if (config->owner.only_own) {
-		r = number_user(m, &config->owner, why);
+		r = admit_user(m, &config->owner, why);
 		if (r < 0)
 			return r;
 	}

@@ -164,7 +164,7 @@ none=(setpriv --bounding-set=-all --inh-caps=-all)
 check "without any capability: status says for each source what is missing" \
 	refuses 0 'CAP_|permission|Operation not permitted' "${none[@]}" "$O/tracectl" --private status
 check "it records what needs none, and says what else is missing" \
-	refuses 0 'cpu: .*needs CAP_BPF and CAP_PERFMON.*recording without it' \
+	refuses 0 'tracectl: .*cpu.* off: .*needs CAP_BPF and CAP_PERFMON' \
 	"${none[@]}" "$O/tracectl" --private record -q -d 100ms -o "$T/none.perfetto-trace"
 check "what it recorded is good" "$O/tracectl" check "$T/none.perfetto-trace"
 rm -f "$T/none.perfetto-trace"
@@ -184,6 +184,20 @@ without_tracefs() {
 check "without tracefs it records" without_tracefs "$O/tracectl" --private record -q -d 300ms \
 	-f -o "$T/tracefs.perfetto-trace"
 check "what it recorded is good" "$O/tracectl" check "$T/tracefs.perfetto-trace"
+
+# As in a directory that somebody has called chroot on: the first argument is hidden.
+without=(unshare --mount sh -c '
+	mount --make-rprivate / && mount -t tmpfs tmpfs "$1" || exit 77
+	shift
+	exec "$@"' sh)
+check "without /sys it says what to do" \
+	refuses 0 'tracectl: proc is off: /sys is not mounted: mount -t sysfs' \
+	"${without[@]}" /sys "$O/tracectl" --private record -q -d 100ms -o "$T/sys.perfetto-trace"
+"${without[@]}" /sys "$O/tracectl" --private record -d 100ms -f -o "$T/sys.perfetto-trace" 2>"$T/sys.err"
+check "each reason once" [ "$(grep -c '^tracectl: .* off: ' "$T/sys.err")" = 2 ]
+check "and nothing twice" sh -c "! grep '^tracerd: .*: /sys is not' '$T/sys.err'"
+check "without /proc, too" refuses 1 'tracectl: /proc is not mounted: mount -t proc' \
+	"${without[@]}" /proc "$O/tracectl" --private record -d 100ms -o "$T/proc.perfetto-trace"
 
 cp "$O/tracectl" "$O/tracerd" "$T"
 chmod 755 "$T"

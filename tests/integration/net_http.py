@@ -11,6 +11,8 @@
     net_http.py unix TRACE PID PATH N                  PID's connection to PATH, N bytes received, is over
     net_http.py none TRACE PID                     PID has made no request with a method
     net_http.py chain TRACE PROXY N                    PROXY's requests lie within those it serves
+    net_http.py received TRACE PID BYTES               so many are counted of PID
+    net_http.py moved TRACE PID                        PID's bytes are those of its requests, and no others
     net_http.py numbered TRACE PID WORKERS             of /n/1, /n/2, ... none is missing from the first seen on
     net_http.py late TRACE WORKERS PORT PATH           HTTP/2 joined late: marked, and no name but PATH
 
@@ -218,6 +220,21 @@ def check_chain(trace, proxy, n):
             left.remove(around)
         else:
             verdict.wrong("nobody has asked for", r)
+
+
+def check_received(trace, pid, n):
+    verdict.equal("received", trace.counted(int(pid), "net received"), float(n))
+
+
+def check_moved(trace, pid):
+    requests = [r for r in trace.requests() if r.pid == int(pid)]
+    verdict.check(requests, "no requests")
+    for counter, of_client, of_server in (
+        ("net received", "response_bytes", "request_bytes"),
+        ("net sent", "request_bytes", "response_bytes"),
+    ):
+        n = sum(r.number(of_client if r.get("side") == "client" else of_server) for r in requests)
+        verdict.equal(counter, trace.counted(int(pid), counter), float(n))
 
 
 def check_numbered(trace, pid, workers):
