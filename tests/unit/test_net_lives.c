@@ -134,6 +134,72 @@ START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
 }
 END_TEST
 
+/* ---- sockets of which no end is told ---- */
+
+static struct net_sock unix_sock(void)
+{
+	return (struct net_sock){
+		.cookie = 500, .netns = 4026531840u, .family = AF_UNIX, .role = NET_ROLE_CLIENT
+	};
+}
+
+static void send_by(struct net_sock sock, uint32_t tgid, uint64_t time)
+{
+	net_io((struct net_io){
+		.sock = sock, .time = time, .sent = true, .text = "x", .tgid = tgid, .tid = tgid });
+}
+
+static void die(uint32_t tgid, uint64_t began, uint64_t time)
+{
+	process_table_free_task(net.processes, tgid, net.start_ns + began, net.start_ns + time);
+}
+
+START_TEST(what_a_dead_process_had_is_over_while_the_recording_goes_on)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	send_by(unix_sock(), 1500, 5 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
+	net_finish(5000 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_uint_eq(s->end, 5 * MS);
+	ck_assert_int_eq(strncmp(s->track, "1500/", 5), 0);
+	ck_assert_int_eq(strncmp(net_find_nth("connection", 1)->track, "1501/", 5), 0);
+}
+END_TEST
+
+START_TEST(what_somebody_else_uses_goes_on)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	send_by(unix_sock(), 1501, 3400 * MS);
+	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
+	net_finish(4000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3600 * MS);
+}
+END_TEST
+
+START_TEST(a_connection_of_tcp_outlives_its_process)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	send_by(net_client(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	net_close(net_client(), 3600 * MS);
+	net_finish(4000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3601 * MS);
+}
+END_TEST
+
 /* The server's end is over first; what it knew of times holds for the client's as well. */
 START_TEST(an_end_outlives_the_other_and_agrees_with_it)
 {
@@ -328,6 +394,9 @@ int main(void)
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
 	tcase_add_test(tc, a_unix_socket_ends_with_its_process);
 	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, what_a_dead_process_had_is_over_while_the_recording_goes_on);
+	tcase_add_test(tc, what_somebody_else_uses_goes_on);
+	tcase_add_test(tc, a_connection_of_tcp_outlives_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
 	tcase_add_test(tc, quic_is_an_argument_of_its_connection);
