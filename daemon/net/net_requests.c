@@ -174,11 +174,7 @@ static void make_url(struct request *q)
 	*at = '\0';
 	if (!e->host[0])
 		return;
-<<<<<<< HEAD
 	if (is_connect(e)) {
-		put(at, e->host);
-=======
-	if (strcmp(e->method, "CONNECT") == 0) {
 		stpcpy(at, e->host);
 		return;
 	}
