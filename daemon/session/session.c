@@ -467,6 +467,11 @@ static int tell_unfinished(struct session *s)
 	return session_write_unfinished(s);
 }
 
+void session_hurry(struct session *s)
+{
+	s->hurried = true;
+}
+
 int session_finish(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
@@ -475,7 +480,8 @@ int session_finish(struct session *s, uint64_t now_ns)
 		return r;
 	if (!s->is_written) {
 		r = tell_unfinished(s);
-		if (r == 0 && any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+		if (r == 0 && !s->hurried && any_pending(s) &&
+		    now_ns < s->stop_ns + FINISH_WAIT_NS) {
 			r = session_flush(s, now_ns);
 			return r < 0 ? r : -EAGAIN;
 		}
@@ -485,7 +491,7 @@ int session_finish(struct session *s, uint64_t now_ns)
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}
-	if (r == 0 && session_lines_pending(s, now_ns))
+	if (r == 0 && !s->hurried && session_lines_pending(s, now_ns))
 		return -EAGAIN;
 	s->done = true;
 	if (r == 0)

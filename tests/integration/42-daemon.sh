@@ -133,6 +133,21 @@ for signal in TERM INT; do
 		refuses 0 ' complete, .*good$' "$O/tracectl" check "$T/stop.perfetto-trace"
 done
 
+# Names and lines that do not come are no reason for a file without an end.
+AT=mute start_tracerd
+cp "$O/tests/integration/prog/deep" "$T/unknown"
+"$O/tracectl" --socket "$SOCKET" record -d 60s -f -o "$T/mute.perfetto-trace" 2>"$T/err" &
+client=$!
+check "a recording runs" wait_for 40 recording
+# shellcheck disable=SC2046
+kill -STOP $(children "$DAEMON")
+timeout -s KILL 1 "$T/unknown" >/dev/null
+check "with its workers at a standstill the daemon ends as well" stop_tracerd
+wait "$client"
+check "the client is told" grep -q 'ended early: tracerd was stopped' "$T/err"
+check "its file is complete and good" \
+	refuses 0 ' complete, .*good$' "$O/tracectl" check "$T/mute.perfetto-trace"
+
 # ---- what the machine refuses ----
 
 AT=few start_tracerd
