@@ -396,7 +396,8 @@ static int parse(const struct command_line *line, int argc, char **argv, struct 
 		if (r < 0)
 			return r;
 	}
-	if (ret->freq_hz && ret->period)
+	/* The first event has the period then, the others the rate. */
+	if (ret->freq_hz && ret->period && !ret->n_more_events)
 		return bad("--period", "", "not beside --freq: one or the other");
 	if (optind < argc)
 		ret->command = argv + optind;

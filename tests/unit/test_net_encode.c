@@ -179,40 +179,6 @@ START_TEST(both_ends_of_a_request_have_one_flow)
 }
 END_TEST
 
-#define N_AHEAD 40
-
-static void say(struct net_sock sock, uint64_t time, uint64_t i, const char *text, bool sent)
-{
-	net_io((struct net_io){ .sock = sock,
-				.time = time + i * 10 * US,
-				.off = i * strlen(text),
-				.sent = sent,
-				.text = text });
-}
-
-/* A call that sends returns when the other end has it; the first answer is late. */
-START_TEST(what_is_sent_ahead_was_sent_before_it_was_received)
-{
-	net_connect(net_client());
-	net_accept(net_server(), 2 * MS);
-	for (uint64_t i = 0; i < N_AHEAD; i++) {
-		say(net_server(), 3 * MS, i, GET, false);
-		say(net_client(), 3 * MS + 5 * US, i, GET, true);
-	}
-	for (uint64_t i = 0; i < N_AHEAD; i++)
-		say(net_server(), 5 * MS, i, OK, true);
-	for (uint64_t i = 0; i < N_AHEAD; i++)
-		say(net_client(), 8 * MS, i, OK, false);
-	net_finish(20 * MS);
-	for (size_t i = 0; i < N_AHEAD; i++) {
-		const struct net_read_slice *sent = net_find_nth("request sent", i);
-
-		ck_assert_ptr_nonnull(sent);
-		ck_assert_uint_le(sent->begin, net_find_nth("request received", i)->begin);
-	}
-}
-END_TEST
-
 START_TEST(a_second_request_is_of_a_reused_connection)
 {
 	const struct net_read_slice *s;
@@ -238,33 +204,6 @@ START_TEST(a_second_request_is_of_a_reused_connection)
 	ck_assert_str_eq(net_arg_of(s, "content_type"), "text/html");
 	ck_assert_str_eq(net_arg_of(s, "remote"), "10.0.0.2:80");
 	ck_assert_str_eq(net_arg_of(s, "side"), "client");
-}
-END_TEST
-
-/* Seen by who looks next, when the next request is sent: the answer has not lasted so long. */
-START_TEST(a_body_that_nobody_saw_is_part_of_its_answer)
-{
-	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-	const struct net_read_slice *s;
-
-	net_connect(net_client());
-	net_io((struct net_io){ .sock = net_client(), .time = 3 * MS, .sent = true, .text = GET });
-	net_io((struct net_io){ .sock = net_client(), .time = 5 * MS, .text = head });
-	net_io((struct net_io){ .sock = net_client(),
-				.time = 9 * MS,
-				.off = strlen(head),
-				.flags = NET_KERNEL | NET_UNSEEN,
-				.len = 5 });
-	net_io((struct net_io){ .sock = net_client(),
-				.time = 9 * MS,
-				.off = strlen(GET),
-				.sent = true,
-				.text = GET });
-	net_finish(20 * MS);
-	s = net_find_nth("GET /index.html", 0);
-	ck_assert_str_eq(net_arg_of(s, "response_body"), "5");
-	ck_assert_str_eq(net_arg_of(s, "incomplete"), "");
-	ck_assert_uint_eq(s->end, 5 * MS + 1);
 }
 END_TEST
 
@@ -359,26 +298,6 @@ START_TEST(an_idle_one_that_was_there_is_listed)
 	net_encode_record(&ev.hdr);
 	net_finish(20 * MS);
 	ck_assert_uint_eq(net_slice_named("connection")->end, 19 * MS);
-}
-END_TEST
-
-START_TEST(quic_is_an_argument_of_its_connection)
-{
-	struct net_bytes_event ev = { .sock = net_client(), .tx_bytes = 1200, .tx_messages = 1 };
-
-	ev.sock.protocol = IPPROTO_UDP;
-	ev.sock.inet.pair = 0;
-	ev.hdr.time_ns = ev.first_ns = net.start_ns + 3 * MS;
-	ev.hdr.type = NET_BYTES;
-	ev.hdr.tgid = ev.hdr.tid = CLIENT_PID;
-	ev.quic = (struct net_quic){ .version = 2, .to_len = 8, .from_len = 5 };
-	net_encode_record(&ev.hdr);
-	net_finish(20 * MS);
-	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "protocol"), "QUIC");
-	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_version"), "2");
-	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_destination_id_bytes"),
-			 "8");
-	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_source_id_bytes"), "5");
 }
 END_TEST
 
@@ -545,15 +464,12 @@ int main(void)
 	tcase_add_test(tc, a_handshake_ends_no_later_than_its_connection);
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
-	tcase_add_test(tc, what_is_sent_ahead_was_sent_before_it_was_received);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
-	tcase_add_test(tc, a_body_that_nobody_saw_is_part_of_its_answer);
 	tcase_add_test(tc, what_overlaps_is_in_other_lanes);
 	tcase_add_test(tc, what_is_not_over_says_so);
 	tcase_add_test(tc, a_reset_connection_fails_its_request);
 	tcase_add_test(tc, a_connection_that_was_there_says_so);
 	tcase_add_test(tc, an_idle_one_that_was_there_is_listed);
-	tcase_add_test(tc, quic_is_an_argument_of_its_connection);
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
 	tcase_add_test(tc, drops_and_resets_say_why);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
