@@ -18,8 +18,8 @@
 /* A UDP socket's end is not told. */
 #define UDP_IDLE_NS	   (15 * NS_PER_SEC)
 #define EXPIRE_INTERVAL_NS NS_PER_SEC
-/* One whose process has died, and which nobody else uses for so long. */
-#define ORPHAN_IDLE_NS (2 * NS_PER_SEC)
+/* One whose process has died, or is not known yet, and which nobody uses for so long. */
+#define ORPHAN_IDLE_NS (5 * NS_PER_SEC)
 
 /* ---- lists ---- */
 

@@ -163,9 +163,9 @@ START_TEST(what_a_dead_process_had_is_over_while_the_recording_goes_on)
 	send_by(unix_sock(), 1500, 3 * MS);
 	send_by(unix_sock(), 1500, 5 * MS);
 	die(1500, 1 * MS, 8 * MS);
-	net_flush(3500 * MS);
-	send_by(unix_sock(), 1501, 3600 * MS);
-	net_finish(5000 * MS);
+	net_flush(6000 * MS);
+	send_by(unix_sock(), 1501, 6100 * MS);
+	net_finish(7000 * MS);
 	s = net_find_nth("connection", 0);
 	ck_assert_uint_eq(s->begin, 3 * MS);
 	ck_assert_uint_eq(s->end, 5 * MS);
