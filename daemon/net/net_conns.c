@@ -81,7 +81,9 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
-	free(c->ends);
+	if (c->said)
+		trace_packed_done(&c->said->packed);
+	free(c->said);
 	free(c);
 	enc->n_conns--;
 }
