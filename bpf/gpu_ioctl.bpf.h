@@ -363,7 +363,7 @@ static __always_inline void record(void *ctx, struct task_struct *task, struct g
 	event_fill_at(&ev->hdr, now, GPU_IOCTL, 0, size, seq);
 	ev->hdr.tgid = task->tgid;
 	ev->hdr.tid = task->pid;
-	ev->hdr.cgroup_id = task->cgroups->dfl_cgrp->kn->id;
+	ev->hdr.cgroup_id = task_cgroup_id(task);
 	if ((ev->ioctl_class == GPU_CLASS_SUBMIT || ev->flags & GPU_QUEUED_JOB || slow) &&
 	    !is_retry(ev->ret))
 		room = take_room(now);

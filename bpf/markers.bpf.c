@@ -85,14 +85,17 @@ static __always_inline bool read_pair(struct pair *dst, __u64 at)
 	       bpf_copy_from_user(dst, sizeof(*dst), (const void *)at) == 0;
 }
 
-/* False: there is no room, or nothing to read. */
-static __always_inline bool add_pair(struct markers_event *ev, __u64 at)
+/* False: there is no room, or nothing to read. Verified once, not for each of the pairs. */
+__noinline int add_pair(struct markers_event *ev, __u64 at)
 {
-	__u32 len = ev->len, text = 0;
 	struct markers_arg *arg;
+	__u32 len, text = 0;
 	struct pair pair;
 	long n;
 
+	if (!ev)
+		return false;
+	len = ev->len;
 	if (len > MARKERS_ROOM - MARKERS_ARG_MAX) {
 		ev->flags |= MARKERS_CUT;
 		return false;

@@ -17,6 +17,7 @@
 
 enum http1_mode {
 	HTTP1_START,   /* of a message */
+	HTTP1_BEGUN,   /* `line` bytes of a response have come, too few to say so */
 	HTTP1_HEAD,    /* in one whose end is still to come */
 	HTTP1_BODY,    /* `left` bytes of it */
 	HTTP1_CHUNK,   /* in the line before a chunk; `left` is its length so far */
@@ -57,15 +58,24 @@ static __always_inline bool is_method(__u64 w)
 				 (w & ~0ull >> 16) == WORD('T', 'R', 'A', 'C', 'E', ' ', 0, 0);
 }
 
+#define RESPONSE     WORD('H', 'T', 'T', 'P', '/', '1', '.', 0)
+#define RESPONSE_LEN 7
+
 static __always_inline bool is_response(__u64 w)
 {
-	return (w & ~0ull >> 8) == WORD('H', 'T', 'T', 'P', '/', '1', '.', 0);
+	return (w & ~0ull >> 8) == RESPONSE;
 }
 
 /* Of a word the first `n` bytes. */
 static __always_inline __u64 first_of(__u64 w, __u32 n)
 {
 	return n >= 8 ? w : w & ((1ull << 8 * n) - 1);
+}
+
+/* Are these all of a call's bytes and the first of a response? Some are read one at a time. */
+static __always_inline bool may_be_response(__u64 w, __u32 n)
+{
+	return n < RESPONSE_LEN && first_of(w, n) == first_of(RESPONSE, n);
 }
 
 /* How far behind the first newline of a word; 0: it has none. */
@@ -143,6 +153,24 @@ static __always_inline void end_head(struct net_way *way)
 	}
 }
 
+/* Of a response whose first bytes come a few at a time, some more. False: it was none. */
+static __always_inline bool begin_bytewise(struct in_room *h, __u32 line)
+{
+	__u32 pos = h->room->head_pos, n = h->room->head_n - pos;
+
+	line &= 7;
+	if (n > RESPONSE_LEN - line)
+		n = RESPONSE_LEN - line;
+	if (first_of(word_at(h->room, pos), n) != first_of(RESPONSE >> 8 * line, n))
+		return false;
+	h->way->http1 = 0;
+	h->way->left = 0;
+	h->way->line = line + n;
+	h->way->mode = line + n < RESPONSE_LEN ? HTTP1_BEGUN : HTTP1_HEAD;
+	h->room->head_pos += n;
+	return true;
+}
+
 /* False: no message begins here. */
 static __always_inline bool begin_head(struct in_room *h)
 {
@@ -159,7 +187,7 @@ static __always_inline bool begin_head(struct in_room *h)
 		     status == WORD('3', '0', '4', 0, 0, 0, 0, 0)))
 			h->way->http1 = HTTP1_NO_BODY;
 	} else {
-		return false;
+		return may_be_response(w, rest) && begin_bytewise(h, 0);
 	}
 	h->way->mode = HTTP1_HEAD;
 	h->way->line = n;
@@ -324,7 +352,8 @@ static __always_inline void walk_lines(struct in_room *h)
 	room->fresh = 0;
 	room->cursor = begin;
 	room->head_pos = room->n_bytes;
-	if (room->head_n <= room->head_pos || (was == HTTP1_START && !begin_head(h))) {
+	if (room->head_n <= room->head_pos || (was == HTTP1_START && !begin_head(h)) ||
+	    (was == HTTP1_BEGUN && !begin_bytewise(h, h->way->line))) {
 		h->way->mode = HTTP1_REST;
 		return;
 	}

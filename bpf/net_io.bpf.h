@@ -158,8 +158,11 @@ static __always_inline void walk(struct net_room *room, struct net_state *st, st
 			st->n_tries++;
 			return;
 		} else if (!http1_is_within(way)) {
-			pass(st, way, m->len);
-			return;
+			if (!may_be_response(word_at(room, 0), m->len)) {
+				pass(st, way, m->len);
+				return;
+			}
+			way->mode = HTTP1_START;
 		}
 	}
 	switch (st->protocol) {
@@ -244,8 +247,7 @@ static __always_inline struct net_state *state_of(struct sock *sk, struct tcp_so
 }
 
 /* Before it is told: does the conversation turn here, and may the thread have a stack? */
-static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, __u32 len,
-				   __u32 sent)
+static __noinline bool wants_stack(struct sock *sk, struct net_state *st, __u32 len, __u32 sent)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_stacks *s;
@@ -253,7 +255,7 @@ static __noinline bool wants_stack(struct sock *sk, const struct net_state *st, 
 
 	if (!len || st->last_way == 1 + sent)
 		return false;
-	s = may_take_stack(task);
+	s = may_take_stack(task, &st->stack_jiffy);
 	if (!s || is_own(task->tgid))
 		return false;
 	tp = bpf_skc_to_tcp_sock(sk);
@@ -275,6 +277,7 @@ static __noinline int move_tcp(struct sock *sk, struct net_state *st, __u32 len,
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct net_way *way;
 	bool turned;
+	__u64 end;
 
 	if (!tp)
 		return 0;
@@ -288,15 +291,22 @@ static __noinline int move_tcp(struct sock *sk, struct net_state *st, __u32 len,
 		return 0;
 	m.sock = &st->sock;
 	m.protocol = st->protocol;
-	way->off = stream_end(st, sk, tp, sent);
-	m.off = way->off - len;
+	end = stream_end(st, sk, tp, sent);
+	m.off = end - len;
+	turned = st->last_way != 1 + sent;
+	if (sent ? turned && is_in_body(st) : m.off > way->off) {
+		__u32 n = tell_unseen(st, sk, tp, sent ? 0 : len, !sent);
+
+		if (n)
+			pass(st, &st->ways[0], n);
+	}
+	way->off = end;
 	if (st->stale)
 		m.flags |= NET_STALE;
 	if (!len) {
 		record_bare_move(&m);
 		return 0;
 	}
-	turned = st->last_way != 1 + sent;
 	st->last_way = 1 + sent;
 	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
 	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)

@@ -18,7 +18,6 @@ struct net_stacks {
 	__u32 n;
 	__u32 sent; /* of the stack that is to be taken now: what it is of */
 	__u64 now, cookie, off;
-	__u64 jiffy; /* when it was asked lastly */
 	struct net_owner who;
 };
 
@@ -81,22 +80,27 @@ static __noinline bool find_bytes(struct net_cursor *c, struct sock *sk, struct 
 	return uring_cursor(c, req, m->len);
 }
 
-static __always_inline struct net_stacks *may_take_stack(struct task_struct *task)
+/* Asked at every turn. Of a thread that has had enough it is enough to ask once a jiffy. */
+static __always_inline struct net_stacks *may_take_stack(struct task_struct *task,
+							 __u64 *refused_jiffy)
 {
-	struct net_stacks *s =
-		bpf_task_storage_get(&net_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	__u64 jiffy = bpf_jiffies64(), now;
+	struct net_stacks *s;
 
-	/* Asked at every turn: the clock costs more than all else here. */
-	if (!s || (s->n >= NET_STACK_LIMIT && s->jiffy == jiffy))
+	if (*refused_jiffy == jiffy)
 		return 0;
-	s->jiffy = jiffy;
+	s = bpf_task_storage_get(&net_stacks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s)
+		return 0;
 	now = bpf_ktime_get_boot_ns();
 	if (now - s->window_ns > NET_STACK_WINDOW_NS) {
 		s->window_ns = now;
 		s->n = 0;
 	}
-	return s->n++ < NET_STACK_LIMIT ? s : 0;
+	if (s->n++ < NET_STACK_LIMIT)
+		return s;
+	*refused_jiffy = jiffy;
+	return 0;
 }
 
 /* Functions of their own, whose stacks are not there while the walk needs its. */

@@ -44,17 +44,20 @@ struct {
 
 /* ---- who is wanted ---- */
 
-static __always_inline bool matches(struct net_tls_globs *g, __u32 i, const char comm[16])
+struct comm {
+	char text[16];
+};
+
+/* Verified once, not for each of them. */
+__noinline int matches(struct net_tls_glob *glob, struct comm *comm)
 {
-	struct net_tls_glob *glob;
 	__u64 at = 1;
 
-	if (i >= NET_TLS_MAX_GLOBS)
+	if (!glob || !comm)
 		return false;
-	glob = &g->globs[i];
 #pragma clang loop unroll(disable)
-	for (int k = 0; k < 16 && comm[k]; k++)
-		at = (at & glob->moves[(__u8)comm[k]]) << 1 | (at & glob->stays);
+	for (int k = 0; k < 16 && comm->text[k]; k++)
+		at = (at & glob->moves[(__u8)comm->text[k]]) << 1 | (at & glob->stays);
 	return at >> (glob->n & 63) & 1;
 }
 
@@ -64,21 +67,21 @@ __noinline int named_as_wanted(struct tls_thread *t)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct net_tls_globs *g;
 	__u32 zero = 0;
-	char comm[16] = {};
+	struct comm comm = {};
 
 	g = bpf_map_lookup_elem(&globs, &zero);
 	if (!g || !t)
 		return 0;
-	bpf_probe_read_kernel(comm, sizeof(comm), task->group_leader->comm);
-	if (t->globs_version == g->version && *(__u64 *)comm == *(__u64 *)t->comm &&
-	    *(__u64 *)(comm + 8) == *(__u64 *)(t->comm + 8))
+	bpf_probe_read_kernel(&comm, sizeof(comm), task->group_leader->comm);
+	if (t->globs_version == g->version && *(__u64 *)comm.text == *(__u64 *)t->comm &&
+	    *(__u64 *)(comm.text + 8) == *(__u64 *)(t->comm + 8))
 		return t->wanted;
-	__builtin_memcpy(t->comm, comm, sizeof(comm));
+	__builtin_memcpy(t->comm, &comm, sizeof(comm));
 	t->globs_version = g->version;
 	t->wanted = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < NET_TLS_MAX_GLOBS && i < g->n; i++)
-		t->wanted |= matches(g, i, comm);
+		t->wanted |= matches(&g->globs[i], &comm);
 	return t->wanted;
 }
 
@@ -383,7 +386,6 @@ static __always_inline int leave(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 function = bpf_get_attach_cookie(ctx) & (NET_TLS_MAX_FUNCTIONS - 1);
-	__u32 at = MAX_DEPTH;
 	__u64 sp = PT_REGS_SP(ctx) - RETURN_ADDRESS;
 	struct tls_thread *t = bpf_task_storage_get(&tls_threads, task, 0, 0);
 	struct net_thread *io = bpf_task_storage_get(&net_threads, task, 0, 0);
@@ -393,17 +395,17 @@ static __always_inline int leave(struct pt_regs *ctx)
 		return leave_lookup(ctx, task);
 	if (!t || !io)
 		return 0;
+	t->leaving = MAX_DEPTH;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < MAX_DEPTH && i < t->depth; i++) {
 		c = call_at(t, i);
 		if (c && c->sp == sp && c->function == function)
-			at = i;
+			t->leaving = i;
 	}
-	c = call_at(t, at);
+	c = call_at(t, t->leaving);
 	if (!c)
 		return 0;
-	t->depth = at;
-	io->depth = at;
+	t->depth = io->depth = t->leaving;
 	over(task, t, io, c, moved(ctx, c));
 	return 0;
 }

@@ -44,7 +44,9 @@ struct tls_thread {
 	__u32 globs_version; /* of `wanted` */
 	char comm[16];
 	__u32 wanted;
-	__u32 waits; /* `waiting` has been written, and not sent yet */
+	__u32 waits;   /* `waiting` has been written, and not sent yet */
+	__u32 leaving; /* leave(): not a variable, of which the verifier would follow each value */
+	__u32 pad;
 	__u64 waits_ns;
 	__u64 read_ns; /* when the last read or handshake was over */
 	struct stream_key waiting;

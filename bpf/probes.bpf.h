@@ -13,6 +13,7 @@
 #include "common.bpf.h"
 #include "own.bpf.h"
 #include "probes_events.h"
+#include "probes_numbers.h"
 
 /* Fixed at load: programs of uprobes may wait for memory (Linux 6.0). */
 const volatile bool can_sleep = true;
@@ -58,71 +59,6 @@ static __always_inline bool take(struct probes_run *run)
 }
 
 /* ---- values ---- */
-
-static __always_inline __u64 extend(__u64 value, __u32 size, bool is_signed)
-{
-	__u32 shift = (64 - 8 * size) & 63;
-
-	value <<= shift;
-	return is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
-}
-
-/* The machine has no signed division. */
-static __always_inline __u64 divide(__u64 a, __u64 b, bool is_signed, bool is_mod)
-{
-	bool a_less = is_signed && (__s64)a < 0, b_less = is_signed && (__s64)b < 0;
-	__u64 n = a_less ? -a : a, d = b_less ? -b : b, ret;
-
-	if (d == 0)
-		return 0;
-	ret = is_mod ? n % d : n / d;
-	return (is_mod ? a_less : a_less != b_less) ? -ret : ret;
-}
-
-static __always_inline bool is_less(__u64 a, __u64 b, bool is_signed)
-{
-	return is_signed ? (__s64)a < (__s64)b : a < b;
-}
-
-static __always_inline __u64 calculate(__u32 op, __u64 a, __u64 b, bool is_signed)
-{
-	switch (op) {
-	case PROBES_ADD:
-		return a + b;
-	case PROBES_SUB:
-		return a - b;
-	case PROBES_MUL:
-		return a * b;
-	case PROBES_DIV:
-		return divide(a, b, is_signed, false);
-	case PROBES_MOD:
-		return divide(a, b, is_signed, true);
-	case PROBES_AND:
-		return a & b;
-	case PROBES_OR:
-		return a | b;
-	case PROBES_XOR:
-		return a ^ b;
-	case PROBES_SHL:
-		return b > 63 ? 0 : a << b;
-	case PROBES_SHR:
-		if (is_signed)
-			return (__u64)((__s64)a >> (b > 63 ? 63 : b));
-		return b > 63 ? 0 : a >> b;
-	case PROBES_EQ:
-		return a == b;
-	case PROBES_NE:
-		return a != b;
-	case PROBES_LT:
-		return is_less(a, b, is_signed);
-	case PROBES_LE:
-		return !is_less(b, a, is_signed);
-	case PROBES_GT:
-		return is_less(b, a, is_signed);
-	default: /* PROBES_GE */
-		return !is_less(a, b, is_signed);
-	}
-}
 
 /* Pages that are private and writable; 0: a thread of the kernel. */
 static __always_inline __u64 data_pages(void)
@@ -334,7 +270,7 @@ static __always_inline __u64 value_of(struct probes_run *run, struct probes_plac
 			run->has_failed |=
 				bpf_probe_read_kernel(&value, size,
 						      (const void *)(run->at + insn->imm)) != 0;
-		return extend(value, size, is_signed);
+		return probes_extend(value, size, is_signed);
 	case PROBES_RECORD:
 		return run->at + insn->imm;
 	case PROBES_TASK:
@@ -342,14 +278,15 @@ static __always_inline __u64 value_of(struct probes_run *run, struct probes_plac
 	case PROBES_LOAD:
 		if (size <= 8)
 			run->has_failed |= !load(&value, size, a + insn->imm, is_kernel, sleeps);
-		return extend(value, size, is_signed);
+		return probes_extend(value, size, is_signed);
 	case PROBES_EXTEND:
-		return extend(a, size, is_signed);
+		return probes_extend(a, size, is_signed);
 	case PROBES_TEXT_EQ:
 		return compare_text(run, place->texts[insn->imm & (PROBES_TEXTS - 1)], a,
 				    insn->flags, b, sleeps);
 	}
-	return calculate(insn->op, a, insn->flags & PROBES_IMM ? (__u64)insn->imm : b, is_signed);
+	return probes_calculate(insn->op, a, insn->flags & PROBES_IMM ? (__u64)insn->imm : b,
+				is_signed);
 }
 
 static __always_inline bool is_taken(const struct probes_insn *insn, __u64 a)

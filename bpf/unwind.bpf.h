@@ -217,7 +217,7 @@ struct unwind_loop {
 /* A uretprobe has taken the return address's place. */
 static __always_inline void unwind_find_uretprobes(struct unwind_loop *l, struct task_struct *task)
 {
-	if (!bpf_core_field_exists(task->utask) || !task->utask)
+	if (!bpf_core_field_exists(task->utask) || !BPF_CORE_READ(task, utask))
 		return;
 	l->instance = (__u64)BPF_CORE_READ(task, utask, return_instances);
 	if (l->instance)
@@ -446,7 +446,7 @@ static __always_inline void unwind_user(__u64 ips[UNWIND_MAX_FRAMES], struct unw
 		return;
 	}
 	ret->end = UNWIND_EXITING;
-	if (!task->mm)
+	if (!BPF_CORE_READ(task, mm))
 		return;
 	regs = (const void *)bpf_task_pt_regs(task);
 	unwind_begin(&l.w, regs, &is_compat);

@@ -21,6 +21,7 @@ static void run(char **argv, int start_fd, int error_fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	execvp(argv[0], argv);
 	/* A pipe's buffer takes it whole; if not, the command has failed without a word. */
 	(void)!write(error_fd, &errno, sizeof(errno));

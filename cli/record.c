@@ -8,12 +8,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -24,6 +22,7 @@
 #include "output.h"
 #include "record_options.h"
 #include "record_summary.h"
+#include "stop.h"
 
 #define PROGRESS_MS 250
 
@@ -33,33 +32,17 @@ struct record {
 	char path[PATH_MAX]; /* of the output; "-" is stdout */
 	int fd;
 	uint64_t bytes;
-	int signal_fd;
+	struct stop stop;
 	struct child command;
-	bool stopping;
 	bool progress_shown;
 	bool useless; /* the command never ran: nobody wants the file */
 };
-
-/* ---- the command ---- */
 
 static void end_progress(struct record *rec)
 {
 	if (rec->progress_shown)
 		fputs("\r\033[K", stderr);
 	rec->progress_shown = false;
-}
-
-/* The command has ended. Whether that was before it began: said. */
-static bool could_not_run(struct record *rec)
-{
-	int error = child_error(&rec->command);
-
-	if (!error)
-		return false;
-	end_progress(rec);
-	fprintf(stderr, "tracectl: cannot run %s: %s\n", clean(rec->options.command[0]),
-		strerror(error));
-	return true;
 }
 
 /* ---- the session ---- */
@@ -89,6 +72,7 @@ static int start_session(struct record *rec, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
+	record_print_sources(reply->started, o->quiet);
 	if (!o->quiet)
 		record_print_started(reply->started, clean(rec->path),
 				     o->duration_ns != 0 || o->command);
@@ -96,42 +80,22 @@ static int start_session(struct record *rec, char *line)
 	return 0;
 }
 
-static void ask_to_stop(struct record *rec)
-{
-	Request req = REQUEST__INIT;
-	StopRequest stop = STOP_REQUEST__INIT;
-
-	if (rec->stopping)
-		return;
-	rec->stopping = true;
-	req.stop = &stop;
-	/* If the daemon is gone we shall read its end of file. */
-	(void)client_send(rec->client, &req);
-}
-
 /* ---- events ---- */
 
-/* Returns whether to give up at once. */
+/* Returns whether to give up at once, which is said. */
 static bool on_signal(struct record *rec)
 {
-	struct signalfd_siginfo info;
+	enum stop_next next = stop_read(&rec->stop, rec->client, &rec->command);
 
-	while (read(rec->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD) {
-			if (rec->stopping)
-				return true; /* asked twice */
-			ask_to_stop(rec);
-			continue;
-		}
-		if (child_has_ended(&rec->command)) {
-			if (could_not_run(rec)) {
-				rec->useless = true;
-				return true;
-			}
-			ask_to_stop(rec);
-		}
-	}
-	return false;
+	if (next == STOP_GOES_ON)
+		return false;
+	end_progress(rec);
+	rec->useless = next == STOP_NOT_RUN;
+	if (rec->useless)
+		stop_print_not_run(&rec->stop, rec->options.command[0]);
+	else
+		fprintf(stderr, "tracectl: interrupted; %s lacks its end\n", clean(rec->path));
+	return true;
 }
 
 /*
@@ -185,9 +149,9 @@ static int read_daemon(struct record *rec, int *status)
 	}
 	if (r < 0) {
 		end_progress(rec);
-		fprintf(stderr, "tracectl: %s; %s holds what came before and can be opened\n",
+		fprintf(stderr, "tracectl: %s%s; %s holds what came before and can be opened\n",
 			r == -EPIPE ? "tracerd is gone" : "tracerd does not speak the protocol",
-			clean(rec->path));
+			r == -EPIPE ? client_end(rec->client) : "", clean(rec->path));
 		*status = EXIT_DAEMON_GONE;
 		return 1;
 	}
@@ -198,50 +162,18 @@ static int run(struct record *rec)
 {
 	struct pollfd fds[] = {
 		{ .fd = client_fd(rec->client), .events = POLLIN },
-		{ .fd = rec->signal_fd, .events = POLLIN },
+		{ .fd = rec->stop.fd, .events = POLLIN },
 	};
-	int status = EXIT_FAILED;
+	int status = EXIT_FAILED, r;
 
-	for (;;) {
-		int r;
-
+	/* Before the first poll(), too: the answer may have brought all there is to read. */
+	while ((r = read_daemon(rec, &status)) == 0) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		if (fds[1].revents && on_signal(rec)) {
-			end_progress(rec);
-			if (!rec->useless)
-				fprintf(stderr, "tracectl: interrupted; %s lacks its end\n",
-					clean(rec->path));
+		if (fds[1].revents && on_signal(rec))
 			return EXIT_FAILED;
-		}
-		if (!fds[0].revents)
-			continue;
-		r = read_daemon(rec, &status);
-		if (r < 0)
-			return EXIT_FAILED;
-		if (r > 0)
-			return status;
 	}
-}
-
-static int watch_signals(struct record *rec)
-{
-	sigset_t set;
-
-	/* A script's "tracectl record &" starts with SIGINT ignored, and signalfd would not see it.
-	 */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	signal(SIGXFSZ, SIG_IGN); /* a write says EFBIG instead */
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return rec->signal_fd < 0 ? -errno : 0;
+	return r < 0 ? EXIT_FAILED : status;
 }
 
 static int list_events(void)
@@ -272,7 +204,7 @@ static int list_events(void)
 
 int cmd_record(int argc, char **argv)
 {
-	struct record rec = { .fd = -1, .signal_fd = -1, .command = CHILD_NONE };
+	struct record rec = { .fd = -1, .stop = STOP_NONE, .command = CHILD_NONE };
 	char *line = output_command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
@@ -287,7 +219,8 @@ int cmd_record(int argc, char **argv)
 		free(line);
 		return list_events();
 	}
-	if (watch_signals(&rec) < 0 || record_prepare_child(&rec.options, &rec.command) < 0) {
+	if (stop_catch(&rec.stop, true) < 0 ||
+	    record_prepare_child(&rec.options, &rec.command) < 0) {
 		fprintf(stderr, "tracectl: %s\n", strerror(errno));
 		goto done;
 	}
@@ -315,8 +248,7 @@ done:
 	if (rec.useless && rec.fd != STDOUT_FILENO)
 		unlink(rec.path);
 	child_done(&rec.command);
-	if (rec.signal_fd >= 0)
-		close(rec.signal_fd);
+	stop_done(&rec.stop);
 	probe_list_done(&rec.options.probes);
 	free(line);
 	return status;

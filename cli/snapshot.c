@@ -7,12 +7,10 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "clean.h"
@@ -20,6 +18,7 @@
 #include "command.h"
 #include "io.h"
 #include "output.h"
+#include "stop.h"
 #include "text.h"
 
 /* No recorder holds more. */
@@ -37,7 +36,8 @@ struct snapshot {
 	bool force, quiet;
 
 	char path[PATH_MAX];
-	int fd, signal_fd;
+	int fd;
+	struct stop stop;
 	uint64_t bytes;
 	bool has_fired;
 };
@@ -224,7 +224,7 @@ static int receive(struct snapshot *s, struct client *client)
 {
 	struct pollfd fds[] = {
 		{ .fd = client_fd(client), .events = POLLIN },
-		{ .fd = s->signal_fd, .events = POLLIN },
+		{ .fd = s->stop.fd, .events = POLLIN },
 	};
 	int status = -1;
 
@@ -240,24 +240,6 @@ static int receive(struct snapshot *s, struct client *client)
 			status = read_daemon(s, client);
 	}
 	return status;
-}
-
-static int watch_signals(struct snapshot *s)
-{
-	sigset_t set;
-
-	/* A script's "tracectl snapshot &" starts with SIGINT ignored. */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGXFSZ, SIG_IGN); /* a write says EFBIG instead */
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return s->signal_fd < 0 ? -errno : 0;
 }
 
 static int take(struct snapshot *s, struct client *client, char *line)
@@ -299,7 +281,7 @@ static int close_output(const struct snapshot *s, int status)
 int cmd_snapshot(int argc, char **argv)
 {
 	char *line = output_command_line(argc, argv), err[512];
-	struct snapshot s = { .fd = -1, .signal_fd = -1 };
+	struct snapshot s = { .fd = -1, .stop = STOP_NONE };
 	struct client *client = NULL;
 	int status = EXIT_FAILED, r = parse_options(argc, argv, &s);
 
@@ -313,13 +295,12 @@ int cmd_snapshot(int argc, char **argv)
 		fprintf(stderr, "tracectl: no tracerd is running, which would have a flight "
 				"recorder: set enabled = yes in the section [flight] of "
 				"/etc/tracer/tracerd.conf, then 'systemctl start tracer'\n");
-	else if (watch_signals(&s) < 0)
+	else if (stop_catch(&s.stop, false) < 0)
 		fprintf(stderr, "tracectl: %s\n", strerror(errno));
 	else if (output_open(s.output, s.force, s.path, &s.fd) == 0)
 		status = take(&s, client, line);
 	client_close(client);
-	if (s.signal_fd >= 0)
-		close(s.signal_fd);
+	stop_done(&s.stop);
 	free(line);
 	return close_output(&s, status);
 }

@@ -8,11 +8,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "clean.h"
@@ -21,6 +19,7 @@
 #include "output.h"
 #include "record_options.h"
 #include "record_summary.h"
+#include "stop.h"
 
 /* What a pipe takes without a wait when it takes anything. */
 #define WRITE_BYTES 4096
@@ -29,11 +28,10 @@ struct watch {
 	struct record_options options;
 	struct client *client;
 	struct child command;
-	int signal_fd;
+	struct stop stop;
 	struct buf out; /* lines that standard output has not taken */
 	size_t out_pos;
-	bool stopping; /* the daemon was asked to */
-	bool ended;    /* it sends no more */
+	bool ended; /* the daemon sends no more */
 	int status;
 };
 
@@ -61,12 +59,8 @@ static int start(struct watch *w, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
-	for (size_t i = 0; reply->started && i < reply->started->n_sources; i++) {
-		const SourceState *s = reply->started->sources[i];
-
-		if (!w->options.quiet && s->name && s->why && s->why[0])
-			fprintf(stderr, "  %s: %s\n", clean(s->name), clean(s->why));
-	}
+	if (reply->started)
+		record_print_sources(reply->started, w->options.quiet);
 	if (!w->options.quiet)
 		fputs("watching\n", stderr);
 	reply__free_unpacked(reply, NULL);
@@ -121,43 +115,16 @@ static int read_daemon(struct watch *w)
 	return 0;
 }
 
-static void ask_to_stop(struct watch *w)
-{
-	Request req = REQUEST__INIT;
-	StopRequest stop = STOP_REQUEST__INIT;
-
-	if (w->stopping)
-		return;
-	w->stopping = true;
-	req.stop = &stop;
-	/* If the daemon is gone we shall read its end of file. */
-	(void)client_send(w->client, &req);
-}
-
 /* ---- events ---- */
 
 /* Returns whether to give up at once. */
 static bool on_signal(struct watch *w)
 {
-	struct signalfd_siginfo info;
-	int error;
+	enum stop_next next = stop_read(&w->stop, w->client, &w->command);
 
-	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo != SIGCHLD) {
-			if (w->stopping)
-				return true; /* asked twice */
-			ask_to_stop(w);
-		} else if (child_has_ended(&w->command)) {
-			error = child_error(&w->command);
-			if (error) {
-				fprintf(stderr, "tracectl: cannot run %s: %s\n",
-					clean(w->options.command[0]), strerror(error));
-				return true;
-			}
-			ask_to_stop(w);
-		}
-	}
-	return false;
+	if (next == STOP_NOT_RUN)
+		stop_print_not_run(&w->stop, w->options.command[0]);
+	return next != STOP_GOES_ON;
 }
 
 /* Standard output takes something, or will never. 1: nobody reads it any more. */
@@ -183,14 +150,17 @@ static int run(struct watch *w)
 {
 	struct pollfd fds[] = {
 		{ .fd = client_fd(w->client), .events = POLLIN },
-		{ .fd = w->signal_fd, .events = POLLIN },
+		{ .fd = w->stop.fd, .events = POLLIN },
 		{ .fd = STDOUT_FILENO },
 	};
 
 	for (;;) {
+		/* Before the first poll(), too: the answer may have brought all there is. */
+		int r = read_daemon(w);
 		bool waits = w->out_pos < w->out.len;
-		int r = 0;
 
+		if (r < 0)
+			return EXIT_FAILED;
 		if (w->ended && !waits)
 			return w->status;
 		fds[0].fd = waits || w->ended ? -1 : client_fd(w->client);
@@ -203,36 +173,14 @@ static int run(struct watch *w)
 			r = write_some(w);
 		else if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
 			r = 1;
-		/* Also without a word from poll(): some may have been read with what came before. */
-		if (r == 0)
-			r = read_daemon(w);
 		if (r != 0)
 			return r > 0 ? EXIT_OK : EXIT_FAILED;
 	}
 }
 
-static int catch_signals(struct watch *w)
-{
-	sigset_t set;
-
-	/* A script's "tracectl watch &" starts with SIGINT ignored, and signalfd would not see it.
-	 */
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-		return -errno;
-	w->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return w->signal_fd < 0 ? -errno : 0;
-}
-
 int cmd_watch(int argc, char **argv)
 {
-	struct watch w = { .signal_fd = -1, .command = CHILD_NONE, .status = EXIT_FAILED };
+	struct watch w = { .stop = STOP_NONE, .command = CHILD_NONE, .status = EXIT_FAILED };
 	char *line = output_command_line(argc, argv); /* before lists in it are split */
 	int status = EXIT_FAILED, r;
 	char err[512];
@@ -243,7 +191,7 @@ int cmd_watch(int argc, char **argv)
 		free(line);
 		return r == -ECANCELED ? EXIT_OK : EXIT_USAGE;
 	}
-	if (catch_signals(&w) < 0 || record_prepare_child(&w.options, &w.command) < 0) {
+	if (stop_catch(&w.stop, true) < 0 || record_prepare_child(&w.options, &w.command) < 0) {
 		fprintf(stderr, "tracectl: %s\n", strerror(errno));
 		goto done;
 	}
@@ -260,8 +208,7 @@ done:
 	child_kill_waiting(&w.command);
 	client_close(w.client);
 	child_done(&w.command);
-	if (w.signal_fd >= 0)
-		close(w.signal_fd);
+	stop_done(&w.stop);
 	buf_done(&w.out);
 	probe_list_done(&w.options.probes);
 	free(line);

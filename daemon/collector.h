@@ -47,12 +47,12 @@ struct collector_env {
 	size_t ring_bytes;	   /* size of the collector's BPF ring, a power of two */
 	event_sink_fn *sink;
 	void *sink_ctx;
-	/* To be called when another one of its objects has been loaded after start(). NULL: by nobody. */
+	/* To be called when another one of its objects has been loaded after start(). NULL: by
+	 * nobody. */
 	void (*loaded)(void *sink_ctx);
 	/*
-	 * To be called now and then by start() when it takes longer: what other
-	 * collectors have is drained. Not by session_open(), when events belong to a
-	 * session already that cannot take them yet. NULL: nobody waits.
+	 * To be called now and then by start() and session_open() when they take longer: what
+	 * all collectors have is drained. NULL: nobody waits.
 	 */
 	void (*keep_up)(void *keep_up_ctx);
 	void *keep_up_ctx;
@@ -78,11 +78,20 @@ struct collector {
 	const char *summary; /* one line, for `status` and the man page */
 	bool on_demand;	     /* left out unless asked for by name */
 	bool always;	     /* every session has it; the user cannot switch it off */
+	bool loads_longest;  /* prepared before the others, which are loaded meanwhile */
 
 	/* ---- kernel half ---- */
 
 	/*
-	 * The first session that wants it starts it; the last one stops it.
+	 * Optional: what takes long of start(), and needs nothing of other sources: opens the
+	 * BPF objects and begins to load them (bpf_loading.h). Called for all sources that a
+	 * session wants before the first of them starts, so that they are loaded side by side
+	 * and begin together. Fails as start() does; stop() takes what it has made.
+	 */
+	int (*prepare)(const struct collector_env *env, char why[WHY_LEN], void **ret_state);
+	/*
+	 * The first session that wants it starts it; the last one stops it. With prepare(),
+	 * `*ret_state` is what that has made, which it takes over, also when it fails.
 	 * On failure `why` says what is missing and what to do about it, and
 	 * `*ret_state` is untouched. Partial success is success: `why` then
 	 * says what is left out (empty = nothing).

@@ -38,6 +38,7 @@ static const struct key daemon_keys[] = {
 	{ "users", KEY_USERS, offsetof(struct config, users), 0, 0 },
 	{ "user_sessions", KEY_NUMBER, offsetof(struct config, user_sessions), 1,
 	  EVENT_MAX_STREAMS },
+	{ "user_starts", KEY_NUMBER, offsetof(struct config, user_starts), 1, 1000 },
 	{ "user_queue", KEY_BYTES, offsetof(struct config, user_queue_bytes), 1 << 20, 1ull << 30 },
 	{ NULL, KEY_WORD, 0, 0, 0 },
 };
@@ -73,6 +74,7 @@ void config_defaults(struct config *config)
 		.group = "tracer",
 		.users = "none",
 		.user_sessions = 2,
+		.user_starts = 10,
 		.user_queue_bytes = 2 << 20,
 		.flight = {
 			.size_bytes = 64 << 20,

@@ -28,6 +28,7 @@ struct config {
 	char group[64];		   /* who may connect besides root */
 	char users[8];		   /* whom all others may see: "own" processes, "none" */
 	uint64_t user_sessions;	   /* of each of them at one time */
+	uint64_t user_starts;	   /* of recordings, of each of them a minute */
 	uint64_t user_queue_bytes; /* user_queue: as client_queue, of theirs */
 	struct flight_config flight;
 	struct trigger_configs triggers;

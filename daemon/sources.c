@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "clock.h"
 #include "cpus.h"
 #include "log.h"
@@ -20,6 +21,10 @@
 /* Records between two looks at the clock: about a millisecond of work. */
 #define DRAIN_BATCH 512
 
+/* The run times of BPF programs are measured an eighth of the time: see bpf_meter.h. */
+#define MEASURED_NS   50000000
+#define UNMEASURED_NS 350000000
+
 /* Where the kernel has no membarrier(2): longer than any program of ours runs. */
 #define SETTLE_FALLBACK_US 20000
 
@@ -27,12 +32,15 @@ struct source {
 	struct sources *all;
 	unsigned index;
 	const struct collector *collector;
-	void *state; /* NULL: not running */
+	bool is_prepared; /* as far as that went: `err` */
+	void *prepared;	  /* NULL: nothing */
+	void *state;	  /* NULL: not running */
 	unsigned n_users;
 	bool tried;
 	int err;
 	char why[WHY_LEN];
 	uint64_t n_delivered, n_malformed;
+	struct bpf_meter meter;
 	uint64_t *next_seq; /* [stream * n_cpus + cpu] */
 };
 
@@ -40,6 +48,7 @@ struct sources {
 	struct sources_env env;
 	unsigned n_cpus;
 	int bpf_stats_fd;	  /* the kernel measures programs while this is open */
+	uint64_t bpf_stats_ns;	  /* since when it is as it is */
 	struct bpf_cost bpf_gone; /* of programs that are no longer loaded */
 	struct event_own own;
 	struct event_users users;
@@ -86,11 +95,73 @@ void sources_free(struct sources *s)
 		if (src->state)
 			src->collector->stop(src->state);
 	}
+	sources_forget(s);
 	for (unsigned i = 0; i < MAX_COLLECTORS; i++)
 		free(s->sources[i].next_seq);
 	if (s->bpf_stats_fd >= 0)
 		close(s->bpf_stats_fd);
 	free(s);
+}
+
+/* ---- what programs cost ---- */
+
+static struct bpf_object *object_of(struct source *src, unsigned i)
+{
+	return src->state && src->collector->object ? src->collector->object(src->state, i) : NULL;
+}
+
+static struct bpf_cost measured(struct source *src)
+{
+	struct bpf_cost ret = { 0 };
+	struct bpf_object *obj;
+
+	for (unsigned i = 0; (obj = object_of(src, i)); i++)
+		bpf_cost_add_object(&ret, obj);
+	return ret;
+}
+
+static struct bpf_cost bpf_cost_of(struct source *src)
+{
+	struct bpf_cost kernel = measured(src);
+
+	return bpf_meter_read(&src->meter, &kernel, boot_ns());
+}
+
+static void switch_bpf_stats(struct sources *s, bool on, uint64_t now_ns)
+{
+	if (on && s->bpf_stats_fd < 0) {
+		s->bpf_stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+		if (s->bpf_stats_fd < 0)
+			log_debug("no run times of BPF programs: %s", strerror(errno));
+	} else if (!on && s->bpf_stats_fd >= 0) {
+		close(s->bpf_stats_fd);
+		s->bpf_stats_fd = -1;
+	}
+	s->bpf_stats_ns = now_ns;
+	for (unsigned i = 0; i < s->n; i++) {
+		struct bpf_cost kernel = measured(&s->sources[i]);
+
+		if (on)
+			bpf_meter_open(&s->sources[i].meter, &kernel, now_ns);
+		else
+			bpf_meter_close(&s->sources[i].meter, &kernel, now_ns);
+	}
+}
+
+static bool any_running(const struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->sources[i].state)
+			return true;
+	return false;
+}
+
+static void measure_by_turns(struct sources *s, uint64_t now_ns)
+{
+	bool on = s->bpf_stats_fd >= 0;
+
+	if (now_ns - s->bpf_stats_ns >= (on ? MEASURED_NS : UNMEASURED_NS) && any_running(s))
+		switch_bpf_stats(s, !on, now_ns);
 }
 
 /* ---- records ---- */
@@ -117,9 +188,10 @@ static void on_record(void *ctx, const struct event_hdr *ev, size_t len)
 
 bool sources_drain(struct sources *s, uint64_t horizon_ns, uint64_t max_ns)
 {
-	uint64_t deadline = boot_ns() + max_ns;
+	uint64_t now_ns = boot_ns(), deadline = now_ns + max_ns;
 	bool more = false;
 
+	measure_by_turns(s, now_ns);
 	for (unsigned i = 0; i < s->n; i++) {
 		struct source *src = &s->sources[i];
 		int n = DRAIN_BATCH;
@@ -150,34 +222,6 @@ void sources_settle(void)
 }
 
 /* ---- start and stop ---- */
-
-static bool any_running(const struct sources *s)
-{
-	for (unsigned i = 0; i < s->n; i++)
-		if (s->sources[i].state)
-			return true;
-	return false;
-}
-
-/* The kernel measures the run time of programs only while somebody asks for it. */
-static void update_bpf_stats(struct sources *s)
-{
-	bool want = any_running(s);
-
-	if (want && s->bpf_stats_fd < 0) {
-		s->bpf_stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-		if (s->bpf_stats_fd < 0)
-			log_debug("no run times of BPF programs: %s", strerror(errno));
-	} else if (!want && s->bpf_stats_fd >= 0) {
-		close(s->bpf_stats_fd);
-		s->bpf_stats_fd = -1;
-	}
-}
-
-static struct bpf_object *object_of(struct source *src, unsigned i)
-{
-	return src->state && src->collector->object ? src->collector->object(src->state, i) : NULL;
-}
 
 /* Of the programs that look into own.bpf.h. */
 static void exclude_own(struct source *src)
@@ -215,10 +259,11 @@ static void on_loaded(void *ctx)
 	tell_users(ctx);
 }
 
-static int source_start(struct source *src)
+static void fill_env(struct source *src, struct collector_env *ret)
 {
 	struct sources *s = src->all;
-	struct collector_env env = {
+
+	*ret = (struct collector_env){
 		.loop = s->env.loop,
 		.processes = s->env.processes,
 		.symbolizer = s->env.symbolizer,
@@ -233,12 +278,67 @@ static int source_start(struct source *src)
 		.keep_up = s->env.keep_up,
 		.keep_up_ctx = s->env.ctx,
 	};
+}
+
+void sources_prepare(struct sources *s, unsigned i)
+{
+	struct source *src = &s->sources[i];
+	struct collector_env env;
+
+	if (src->state || src->is_prepared)
+		return;
+	src->is_prepared = true;
+	fill_env(src, &env);
+	src->err = 0;
+	src->why[0] = '\0';
+	if (src->collector->prepare)
+		src->err = src->collector->prepare(&env, src->why, &src->prepared);
+}
+
+void sources_forget(struct sources *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct source *src = &s->sources[i];
+
+		if (src->prepared)
+			src->collector->stop(src->prepared);
+		src->prepared = NULL;
+		src->is_prepared = false;
+	}
+}
+
+/*
+ * With what has been prepared. What names things begins while the others are being loaded;
+ * those wait for each other, and then begin together.
+ */
+static int start_prepared(struct source *src)
+{
+	struct sources_env *e = &src->all->env;
+	struct collector_env env;
+	void *state = src->prepared;
+	int r;
+
+	fill_env(src, &env);
+	src->prepared = NULL;
+	if (src->index > 0)
+		bpf_loading_await(e->keep_up, e->ctx);
+	r = src->collector->start(&env, src->why, &state);
+	if (r == 0)
+		src->state = state;
+	return r;
+}
+
+static int source_start(struct source *src)
+{
+	struct sources *s = src->all;
 
 	src->tried = true;
-	src->why[0] = '\0';
+	sources_prepare(s, src->index);
 	src->n_delivered = src->n_malformed = 0;
 	memset(src->next_seq, 0, EVENT_MAX_STREAMS * s->n_cpus * sizeof(*src->next_seq));
-	src->err = src->collector->start(&env, src->why, &src->state);
+	src->is_prepared = false;
+	if (src->err == 0)
+		src->err = start_prepared(src);
 	notify("WATCHDOG=1"); /* all of them can take longer than systemd's patience */
 	if (src->err < 0) {
 		if (!src->why[0])
@@ -260,8 +360,8 @@ int sources_acquire(struct sources *s, unsigned i, char why[WHY_LEN])
 	memcpy(why, src->why, WHY_LEN);
 	if (r < 0)
 		return r;
-	src->n_users++;
-	update_bpf_stats(s);
+	if (src->n_users++ == 0)
+		switch_bpf_stats(s, true, boot_ns());
 	return 0;
 }
 
@@ -277,44 +377,21 @@ static void check_account(struct source *src)
 			  (unsigned long long)info.n_lost, (unsigned long long)info.n_delivered);
 }
 
-static void add_object_cost(struct bpf_object *obj, struct bpf_cost *cost)
-{
-	struct bpf_program *prog;
-
-	bpf_object__for_each_program(prog, obj)
-	{
-		struct bpf_prog_info info = { 0 };
-		__u32 len = sizeof(info);
-
-		if (bpf_program__fd(prog) < 0 ||
-		    bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len) < 0)
-			continue;
-		cost->runs += info.run_cnt;
-		cost->ns += info.run_time_ns;
-		if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT)
-			cost->unsampled_ns += info.run_time_ns;
-	}
-}
-
-static void add_bpf_cost(struct source *src, struct bpf_cost *cost)
-{
-	struct bpf_object *obj;
-
-	for (unsigned i = 0; (obj = object_of(src, i)); i++)
-		add_object_cost(obj, cost);
-}
-
 void sources_release(struct sources *s, unsigned i)
 {
 	struct source *src = &s->sources[i];
+	struct bpf_cost cost;
 
 	if (!src->state || --src->n_users > 0)
 		return;
 	check_account(src);
-	add_bpf_cost(src, &s->bpf_gone);
+	cost = bpf_cost_of(src);
+	bpf_cost_add(&s->bpf_gone, &cost);
 	src->collector->stop(src->state);
 	src->state = NULL;
-	update_bpf_stats(s);
+	src->meter = (struct bpf_meter){ 0 };
+	if (!any_running(s))
+		switch_bpf_stats(s, false, boot_ns());
 }
 
 void *sources_state(struct sources *s, unsigned i)
@@ -368,7 +445,7 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 {
 	struct source *src = &s->sources[i];
 	unsigned n_streams = src->collector->per_session_streams ? EVENT_MAX_STREAMS : 1;
-	struct bpf_cost cost = { 0 };
+	struct bpf_cost cost;
 
 	*ret = (struct source_info){
 		.running = src->state != NULL,
@@ -388,7 +465,7 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 			ret->n_lost += count.n_lost;
 		}
 	}
-	add_bpf_cost(src, &cost);
+	cost = bpf_cost_of(src);
 	ret->bpf_runs = cost.runs;
 	ret->bpf_ns = cost.ns;
 }
@@ -396,6 +473,9 @@ void sources_info(struct sources *s, unsigned i, struct source_info *ret)
 void sources_bpf_cost(struct sources *s, struct bpf_cost *ret)
 {
 	*ret = s->bpf_gone;
-	for (unsigned i = 0; i < s->n; i++)
-		add_bpf_cost(&s->sources[i], ret);
+	for (unsigned i = 0; i < s->n; i++) {
+		struct bpf_cost cost = bpf_cost_of(&s->sources[i]);
+
+		bpf_cost_add(ret, &cost);
+	}
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpf_meter.h"
 #include "collector.h"
 
 struct bpf_object;
@@ -40,6 +41,13 @@ struct sources_env {
 
 int sources_new(const struct sources_env *env, struct sources **ret);
 void sources_free(struct sources *s); /* takes NULL; stops what runs */
+
+/*
+ * collectors[i] will be acquired now: begins what takes long, for several at a time. A failure
+ * is told by sources_acquire(). sources_forget() if it is not acquired.
+ */
+void sources_prepare(struct sources *s, unsigned i);
+void sources_forget(struct sources *s);
 
 /*
  * One user more of collectors[i]. On failure `why` says what and what to do;
@@ -81,15 +89,6 @@ struct source_info {
 	uint64_t bpf_runs, bpf_ns;
 };
 void sources_info(struct sources *s, unsigned i, struct source_info *ret);
-
-struct bpf_cost {
-	uint64_t runs, ns;
-	/*
-	 * Of `ns`, that of programs on classic tracepoints: meanwhile the kernel runs no
-	 * program of a perf event on that CPU, and takes no sample.
-	 */
-	uint64_t unsampled_ns;
-};
 
 /* Of all our BPF programs so far. */
 void sources_bpf_cost(struct sources *s, struct bpf_cost *ret);

@@ -155,6 +155,7 @@ static struct net_total *total_of(struct hash *h, struct net_total **list, size_
 static void add_to(const struct network_report *n, struct net_total *t,
 		   const struct trace_net *item)
 {
+	uint64_t sent, received;
 	bool is_server;
 
 	if (is_connection(item)) {
@@ -165,8 +166,14 @@ static void add_to(const struct network_report *n, struct net_total *t,
 		return;
 	}
 	is_server = strcmp(net_text(n, item, "side"), "server") == 0;
-	t->requests_sent += net_number(n, item, is_server ? "response_bytes" : "request_bytes");
-	t->requests_received += net_number(n, item, is_server ? "request_bytes" : "response_bytes");
+	sent = net_number(n, item, is_server ? "response_bytes" : "request_bytes");
+	received = net_number(n, item, is_server ? "request_bytes" : "response_bytes");
+	t->requests_sent += sent;
+	t->requests_received += received;
+	if (item->kind == TRACE_NET_LOOKUP && strcmp(net_text(n, item, "proto"), "UDP") == 0) {
+		t->sent += sent; /* which no connection has */
+		t->received += received;
+	}
 	t->n++;
 	t->n_failed += net_is_failed(n, item);
 	t->n_open += net_is_open(n, item);

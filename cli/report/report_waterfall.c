@@ -3,6 +3,8 @@
  * report_waterfall.c - the waterfall in the terminal: of each process its requests, lookups,
  * exchanges and connections in the order of their beginnings, as wide as the terminal is.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "clock.h"
@@ -164,8 +166,12 @@ static struct report_text what_of(const struct network_report *n, const struct t
 	const char *host = net_text(n, item, "host"),
 		   *name = trace_index_string(n->r->ix, item->name);
 	const char *origin = trace_index_string(n->r->ix, item->origin);
+	const char *proto = net_text(n, item, "proto");
 	char text[1024];
 
+	/* What follows a request on its connection is called by what it is. */
+	if (strcmp(proto, "WebSocket") == 0 || strcmp(proto, "tunnel") == 0)
+		method = proto;
 	if (strncmp(url, "http://", 7) == 0) {
 		url += 7; /* every other one is one */
 	}
@@ -184,19 +190,35 @@ static struct report_text what_of(const struct network_report *n, const struct t
 	return report_printable(text);
 }
 
+/* Why there is no whole answer, in as few letters as there are columns. */
+static struct report_text error_of(const char *error)
+{
+	if (strncmp(error, "stream reset: ", 14) == 0)
+		return report_printable(error + 7); /* "reset: 8" */
+	if (strcmp(error, "connection closed") == 0)
+		return report_printable("closed");
+	return report_printable(strncmp(error, "reset", 5) == 0 ? "reset" : error);
+}
+
 static struct report_text status_of(const struct network_report *n, const struct net_row *row)
 {
 	uint64_t status = net_number(n, row->item, "status");
+	uint64_t grpc_status = net_number(n, row->item, "grpc_status");
+	char grpc[32];
 	const char *error = net_text(n, row->item, "error");
 
 	if (row->item->kind == TRACE_NET_FAILED) /* why stands behind whom */
 		return report_printable("failed");
 	if (row->item->kind == TRACE_NET_LOOKUP && net_text(n, row->item, "rcode")[0])
 		return report_printable(net_text(n, row->item, "rcode"));
+	if (error[0]) /* also behind a head that was fine */
+		return error_of(error);
+	if (grpc_status) {
+		snprintf(grpc, sizeof(grpc), "grpc %" PRIu64, grpc_status);
+		return report_printable(grpc);
+	}
 	if (status)
 		return report_number(status);
-	if (error[0])
-		return report_printable(error);
 	return report_printable(row->failed ? "failed" : row->open ? "open" : "");
 }
 

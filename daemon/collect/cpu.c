@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
@@ -25,6 +26,7 @@
 
 struct cpu {
 	struct cpu_bpf *skel;
+	struct bpf_loading *loading; /* of `skel`; NULL: that is over */
 	struct cpu_bpf *tracepoints; /* NULL: nobody has asked */
 	struct bpf_ring *ring;
 	struct collector_env env;
@@ -39,6 +41,7 @@ static void cpu_stop(void *state)
 
 	if (!c)
 		return;
+	(void)bpf_loading_end(&c->loading, NULL, NULL);
 	bpf_ring_free(c->ring);
 	cpu_bpf__destroy(c->tracepoints);
 	cpu_bpf__destroy(c->skel);
@@ -46,7 +49,7 @@ static void cpu_stop(void *state)
 	free(c);
 }
 
-static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int cpu_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct cpu *c;
 	int r;
@@ -56,7 +59,8 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		return -ENOMEM;
 	c->env = *env;
 	c->asleep_ns = asleep_ns();
-	c->skel = cpu_bpf__open();
+	c->loading = bpf_loading_new();
+	c->skel = cpu_bpf__open_opts(bpf_loading_opts(c->loading));
 	if (!c->skel) {
 		r = -errno;
 		goto fail;
@@ -67,21 +71,32 @@ static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 		r = walks_prepare(&c->walks, &c->env, "cpu", c->skel->obj,
 				  &c->skel->rodata->unwind_by_tables,
 				  &c->skel->rodata->python_frames);
-	if (r == 0)
-		r = bpf_load_while(c->skel->skeleton, env->keep_up, env->keep_up_ctx);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF program", why, WHY_LEN);
+		goto fail;
+	}
+	bpf_loading_begin(c->loading, c->skel->skeleton);
+	*ret_state = c;
+	return 0;
+
+fail:
+	cpu_stop(c);
+	return r;
+}
+
+static int cpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct cpu *c = *ret_state;
+	int r = bpf_loading_end(&c->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = walks_begin(&c->walks, &c->env, c->skel->obj, c->skel->rodata->python_frames);
 	if (r == 0)
 		r = bpf_ring_open(c->skel->obj, &c->ring);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF program", why, WHY_LEN);
-		goto fail;
+		cpu_stop(c);
 	}
-	*ret_state = c;
-	return 0;
-
-fail:
-	cpu_stop(c);
 	return r;
 }
 
@@ -144,27 +159,24 @@ static void cpu_session_close(void *state, unsigned slot)
  */
 static int load_tracepoint_program(struct cpu *c)
 {
+	struct bpf_loading *loading = bpf_loading_new();
 	struct cpu_bpf *skel;
-	struct bpf_map *map;
-	int r = 0;
+	int r;
 
-	if (c->tracepoints)
-		return 0;
-	skel = cpu_bpf__open();
-	if (!skel)
-		return -errno;
-	bpf_object__for_each_map(map, skel->obj)
-	{
-		int fd = bpf_object__find_map_fd_by_name(c->skel->obj, bpf_map__name(map));
-
-		if (r == 0)
-			r = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
+	skel = cpu_bpf__open_opts(bpf_loading_opts(loading));
+	if (!skel) {
+		(void)bpf_loading_end(&loading, NULL, NULL);
+		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	}
+	r = bpf_reuse_maps(skel->obj, c->skel->obj);
 	bpf_program__set_autoload(skel->progs.on_overflow, false);
 	bpf_program__set_autoload(skel->progs.on_tracepoint, true);
 	if (r == 0)
-		r = bpf_load_while(skel->skeleton, c->env.keep_up, c->env.keep_up_ctx);
+		bpf_loading_begin(loading, skel->skeleton);
+	if (r == 0)
+		r = bpf_loading_end(&loading, c->env.keep_up, c->env.keep_up_ctx);
 	if (r < 0) {
+		(void)bpf_loading_end(&loading, NULL, NULL);
 		cpu_bpf__destroy(skel);
 		return r;
 	}
@@ -194,7 +206,7 @@ static int cpu_session_open(void *state, const struct trace_config *config, unsi
 	int r;
 
 	if (wants_tracepoints(config)) {
-		r = load_tracepoint_program(c);
+		r = c->tracepoints ? 0 : load_tracepoint_program(c);
 		if (r < 0) {
 			bpf_load_explain(r, "BPF program for tracepoints", why, WHY_LEN);
 			return r;
@@ -223,6 +235,7 @@ static void cpu_tick(void *state, uint64_t now_ns)
 const struct collector cpu_collector = {
 	.name = "cpu",
 	.summary = "stack samples of every running thread, at a fixed period",
+	.prepare = cpu_prepare,
 	.start = cpu_start,
 	.stop = cpu_stop,
 	.drain = cpu_drain,

@@ -8,15 +8,13 @@
 #include <asm/unistd.h>
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "gpu.skel.h"
@@ -26,27 +24,21 @@
 #include "gpu/gpu_points.h"
 #include "gpu/gpu_rules.h"
 #include "gpu/gpu_work.h"
+#include "gpu_programs.h"
 #include "log.h"
-#include "tracefs.h"
 #include "walks.h"
 
 #define COMPAT_IOCTL_NR 54 /* of 32-bit programs, on x86 and on Arm */
 
-/* What is watched. */
-enum where {
-	AT_FUNCTION,	/* the kernel's own for ioctl() */
-	AT_TRACEPOINTS, /* those of ioctl() */
-	AT_ALL_CALLS,	/* the tracepoints of all system calls */
-};
-
 struct gpu {
 	struct gpu_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
+	struct gpu_bpf *compat; /* those for all system calls; NULL: not needed, or in `skel` */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
-	enum where where;
-	bool compat_function; /* that there is one */
-	bool compat_failed;   /* 32-bit programs cannot be watched */
+	struct gpu_places at;
+	bool compat_failed; /* 32-bit programs cannot be watched */
 	struct gpu_points *points;
 	uint32_t n_module_loads;       /* that have been looked after */
 	uint8_t majors[GPU_MAX_MAJOR]; /* as the kernel's half has them */
@@ -54,8 +46,11 @@ struct gpu {
 
 static void unload(struct gpu *g)
 {
+	(void)bpf_loading_end(&g->loading, NULL, NULL);
 	bpf_ring_free(g->ring);
 	g->ring = NULL;
+	gpu_bpf__destroy(g->compat);
+	g->compat = NULL;
 	gpu_bpf__destroy(g->skel);
 	g->skel = NULL;
 	walks_end(&g->walks);
@@ -144,36 +139,23 @@ static void refresh_nodes(struct gpu *g)
 
 /* ---- programs ---- */
 
-static void choose_programs(struct gpu *g, bool with_iterators)
+static int await_loaded(struct gpu *g)
 {
-	struct gpu_bpf *skel = g->skel;
-	bool function = g->where == AT_FUNCTION, compat = function && g->compat_function;
-	bool tracepoints = g->where == AT_TRACEPOINTS;
-
-	bpf_program__set_autoload(skel->progs.on_function_enter, function);
-	bpf_program__set_autoload(skel->progs.on_function_exit, function);
-	bpf_program__set_autoload(skel->progs.on_compat_function_enter, compat);
-	bpf_program__set_autoload(skel->progs.on_compat_function_exit, compat);
-	bpf_program__set_autoload(skel->progs.on_ioctl_enter, tracepoints);
-	bpf_program__set_autoload(skel->progs.on_ioctl_exit, tracepoints);
-	bpf_program__set_autoload(skel->progs.on_any_enter, !function);
-	bpf_program__set_autoload(skel->progs.on_any_exit, !function);
-	bpf_program__set_autoload(skel->progs.entered_before, with_iterators);
-	bpf_program__set_autoload(skel->progs.unfinished, with_iterators);
-	bpf_program__set_autoload(skel->progs.compat_processes, with_iterators && tracepoints);
-	skel->rodata->only_compat = tracepoints;
+	return bpf_loading_end(&g->loading, g->env.keep_up, g->env.keep_up_ctx);
 }
 
 /* Without the iterators, ioctls that go on when a session starts or ends are not shown. */
-static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
+static int open_object(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
+	(void)await_loaded(g); /* of a failed attempt */
 	gpu_bpf__destroy(g->skel);
-	g->skel = gpu_bpf__open();
+	g->loading = bpf_loading_new();
+	g->skel = gpu_bpf__open_opts(bpf_loading_opts(g->loading));
 	if (!g->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
-	choose_programs(g, with_iterators);
+	gpu_programs_choose(g->skel, &g->at, with_iterators);
 	r = bpf_load_trim(g->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
@@ -185,71 +167,9 @@ static int open_and_load(struct gpu *g, bool with_iterators, char why[WHY_LEN])
 		r = walks_prepare(&g->walks, &g->env, "gpu", g->skel->obj,
 				  &g->skel->rodata->unwind_by_tables,
 				  &g->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(g->skel->skeleton, g->env.keep_up, g->env.keep_up_ctx);
-}
-
-/* As libbpf does, but also where tracefs is not mounted. */
-static int attach_tracepoint(struct bpf_program *prog, const char *name, struct bpf_link **ret)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.sample_period = 1,
-		.wakeup_events = 1,
-	};
-	uint64_t id;
-	int fd, r = tracefs_event_id("syscalls", name, &id);
-
-	if (r < 0)
-		return r;
-	attr.config = id;
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	*ret = bpf_program__attach_perf_event(prog, fd);
-	if (*ret)
-		return 0; /* the descriptor is the link's */
-	r = -errno;
-	close(fd);
-	return r;
-}
-
-static int attach_one(struct bpf_program *prog, struct bpf_link **ret)
-{
-	*ret = bpf_program__attach(prog);
-	return *ret ? 0 : -errno;
-}
-
-static int attach_to_functions(struct gpu *g)
-{
-	struct gpu_bpf *skel = g->skel;
-	int r = attach_one(skel->progs.on_function_exit, &skel->links.on_function_exit);
-
 	if (r == 0)
-		r = attach_one(skel->progs.on_function_enter, &skel->links.on_function_enter);
-	if (r < 0 || !g->compat_function)
-		return r;
-	r = attach_one(skel->progs.on_compat_function_exit, &skel->links.on_compat_function_exit);
-	return r < 0 ? r
-		     : attach_one(skel->progs.on_compat_function_enter,
-				  &skel->links.on_compat_function_enter);
-}
-
-static int attach_to_tracepoints(struct gpu_bpf *skel)
-{
-	int r = attach_tracepoint(skel->progs.on_ioctl_exit, "sys_exit_ioctl",
-				  &skel->links.on_ioctl_exit);
-
-	return r < 0 ? r
-		     : attach_tracepoint(skel->progs.on_ioctl_enter, "sys_enter_ioctl",
-					 &skel->links.on_ioctl_enter);
-}
-
-static int attach_to_all_calls(struct gpu_bpf *skel)
-{
-	int r = attach_one(skel->progs.on_any_exit, &skel->links.on_any_exit);
-
-	return r < 0 ? r : attach_one(skel->progs.on_any_enter, &skel->links.on_any_enter);
+		bpf_loading_begin(g->loading, g->skel->skeleton);
+	return r;
 }
 
 /* The bpf_iter_fn that counts. */
@@ -260,37 +180,57 @@ static void count(void *ctx, const struct event_hdr *hdr, size_t len)
 	++*(unsigned *)ctx;
 }
 
+/*
+ * Seldom wanted, and as large as all others: these programs come in a second object with the
+ * same maps.
+ */
+static int start_compat(struct gpu *g)
+{
+	struct bpf_loading *loading = bpf_loading_new();
+	struct gpu_bpf *skel = gpu_bpf__open_opts(bpf_loading_opts(loading));
+	const struct gpu_places at = { .place = GPU_AT_ALL_CALLS };
+	int r = -ENOMEM;
+
+	if (skel) {
+		gpu_programs_choose_compat(skel);
+		r = bpf_reuse_maps(skel->obj, g->skel->obj);
+	}
+	if (r == 0)
+		bpf_loading_begin(loading, skel->skeleton);
+	if (r == 0)
+		r = bpf_loading_end(&loading, g->env.keep_up, g->env.keep_up_ctx);
+	if (r == 0)
+		r = gpu_programs_attach(skel, &at);
+	(void)bpf_loading_end(&loading, NULL, NULL);
+	if (r == 0)
+		g->compat = skel;
+	else
+		gpu_bpf__destroy(skel);
+	return r;
+}
+
 /* Ioctls of 32-bit programs are seen at the tracepoints of all calls only. */
 static void look_for_compat(struct gpu *g)
 {
 	struct gpu_bpf *skel = g->skel;
 	unsigned n = 0;
 
-	if (skel->links.on_any_enter || !skel->links.compat_processes || g->compat_failed ||
+	if (g->compat || !skel->links.compat_processes || g->compat_failed ||
 	    bpf_iter_run(skel->links.compat_processes, count, &n) < 0 || n == 0)
 		return;
-	g->compat_failed = attach_to_all_calls(skel) < 0;
+	g->compat_failed = start_compat(g) < 0;
 	if (g->compat_failed)
 		log_warn("gpu: there are 32-bit programs, whose ioctls are not shown");
 	else
 		log_info("gpu: there are 32-bit programs: all system calls are looked at");
 }
 
-/*
- * The way out first: a call whose way in was seen must not miss it. Then those
- * that have been entered before; what the iterator finds stays in the kernel.
- */
+/* Then those that have been entered before; what the iterator finds stays in the kernel. */
 static int attach(struct gpu *g)
 {
 	struct gpu_bpf *skel = g->skel;
-	int r;
+	int r = gpu_programs_attach(skel, &g->at);
 
-	if (g->where == AT_FUNCTION)
-		r = attach_to_functions(g);
-	else if (g->where == AT_TRACEPOINTS)
-		r = attach_to_tracepoints(skel);
-	else
-		r = attach_to_all_calls(skel);
 	if (r < 0 || !bpf_program__autoload(skel->progs.unfinished))
 		return r;
 	skel->links.unfinished = bpf_program__attach(skel->progs.unfinished);
@@ -303,29 +243,16 @@ static int attach(struct gpu *g)
 	return 0;
 }
 
-/* The cheapest that this kernel can, as far as it can be told beforehand. */
-static enum where choose_where(struct gpu *g)
-{
-	int r = bpf_can_attach_to(GPU_IOCTL_FUNCTION);
-	uint64_t id;
-
-	g->compat_function = r == 0 && bpf_can_attach_to(GPU_COMPAT_IOCTL_FUNCTION) == 0;
-	if (r == 0)
-		return AT_FUNCTION;
-	log_debug("gpu: the function of ioctl cannot be watched: %s", strerror(-r));
-	r = tracefs_event_id("syscalls", "sys_enter_ioctl", &id);
-	if (r == 0)
-		return AT_TRACEPOINTS;
-	log_info("gpu: tracepoints of all system calls: those of ioctl alone: %s", strerror(-r));
-	return AT_ALL_CALLS;
-}
-
+/* With what has been opened. */
 static int try_start(struct gpu *g, char why[WHY_LEN])
 {
-	int r = open_and_load(g, true, why);
+	int r = await_loaded(g);
 
-	if (r < 0 && r != -ENOTSUP)
-		r = open_and_load(g, false, why);
+	if (r < 0) {
+		r = open_object(g, false, why);
+		if (r == 0)
+			r = await_loaded(g);
+	}
 	if (r == 0)
 		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
 	if (r == 0)
@@ -385,7 +312,7 @@ static void look_for_points(struct gpu *g)
 		log_info("gpu: tracepoints: %s", strerror(-r));
 }
 
-static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int gpu_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu *g = calloc(1, sizeof(*g));
 	int r;
@@ -393,26 +320,36 @@ static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (!g)
 		return -ENOMEM;
 	g->env = *env;
-	g->where = choose_where(g);
-	r = try_start(g, why);
-	while (r < 0 && r != -ENOTSUP && g->where < AT_ALL_CALLS) {
-		unload(g);
-		g->where++;
-		r = try_start(g, why);
-	}
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
-	if (r == 0)
-		start_points(g, why);
-	if (r < 0) {
+	gpu_places_find(&g->at);
+	r = open_object(g, true, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
-	}
-	*ret_state = g;
-	return 0;
+	if (r < 0)
+		gpu_stop(g);
+	else
+		*ret_state = g;
+	return r;
+}
 
-fail:
-	gpu_stop(g);
+static int gpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct gpu *g = *ret_state;
+	int r = try_start(g, why);
+
+	(void)env;
+	while (r < 0 && g->at.place < GPU_AT_ALL_CALLS) {
+		unload(g);
+		g->at.place++;
+		r = open_object(g, true, why);
+		if (r == 0)
+			r = try_start(g, why);
+	}
+	if (r == 0) {
+		start_points(g, why);
+	} else {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		gpu_stop(g);
+	}
 	return r;
 }
 
@@ -436,7 +373,9 @@ static struct bpf_object *gpu_object(void *state, unsigned i)
 {
 	struct gpu *g = state;
 
-	return i == 0 ? g->skel->obj : NULL;
+	if (i == 0)
+		return g->skel->obj;
+	return i == 1 && g->compat ? g->compat->obj : NULL;
 }
 
 static void gpu_tick(void *state, uint64_t now_ns)
@@ -483,6 +422,7 @@ static int gpu_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector gpu_collector = {
 	.name = "gpu",
 	.summary = "ioctls of GPU drivers, jobs of GPUs, waits for fences, frames of displays",
+	.prepare = gpu_prepare,
 	.start = gpu_start,
 	.stop = gpu_stop,
 	.drain = gpu_drain,

@@ -16,6 +16,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
@@ -46,6 +47,7 @@
 
 struct gpu_api_source {
 	struct gpu_api_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -141,20 +143,28 @@ static void gpu_api_stop(void *state)
 	gpu_api_lookups_free(g->lookups);
 	lib_probes_free(g->probes);
 	hash_free(g->seen);
+	(void)bpf_loading_end(&g->loading, NULL, NULL);
 	bpf_ring_free(g->ring);
 	gpu_api_bpf__destroy(g->skel);
 	walks_end(&g->walks);
 	free(g);
 }
 
+static int await_loaded(struct gpu_api_source *g)
+{
+	return bpf_loading_end(&g->loading, g->env.keep_up, g->env.keep_up_ctx);
+}
+
 /* Without the iterator, calls that go on at the end of a session are not shown. */
-static int open_and_load(struct gpu_api_source *g, bool with_iterator)
+static int open_object(struct gpu_api_source *g, bool with_iterator)
 {
 	struct gpu_api_bpf *skel;
 	int r;
 
+	(void)await_loaded(g); /* of a failed attempt */
 	gpu_api_bpf__destroy(g->skel);
-	skel = g->skel = gpu_api_bpf__open();
+	g->loading = bpf_loading_new();
+	skel = g->skel = gpu_api_bpf__open_opts(bpf_loading_opts(g->loading));
 	if (!skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	for (size_t i = 0; i < gpu_api_n_functions; i++)
@@ -168,7 +178,9 @@ static int open_and_load(struct gpu_api_source *g, bool with_iterator)
 	if (r == 0)
 		r = walks_prepare(&g->walks, &g->env, "gpu-api", skel->obj,
 				  &skel->rodata->unwind_by_tables, &skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(skel->skeleton, g->env.keep_up, g->env.keep_up_ctx);
+	if (r == 0)
+		bpf_loading_begin(g->loading, skel->skeleton);
+	return r;
 }
 
 static int attach(struct gpu_api_source *g)
@@ -214,7 +226,7 @@ static void await_answers(struct gpu_api_source *g)
 			g->env.keep_up(g->env.keep_up_ctx);
 }
 
-static int gpu_api_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int gpu_api_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct gpu_api_source *g = calloc(1, sizeof(*g));
 	int r;
@@ -224,9 +236,27 @@ static int gpu_api_start(const struct collector_env *env, char why[WHY_LEN], voi
 	g->env = *env;
 	r = hash_new(&g->seen);
 	if (r == 0)
-		r = open_and_load(g, true);
-	if (r < 0 && g->seen)
-		r = open_and_load(g, false);
+		r = open_object(g, true);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		gpu_api_stop(g);
+		return r;
+	}
+	*ret_state = g;
+	return 0;
+}
+
+static int gpu_api_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct gpu_api_source *g = *ret_state;
+	int r = await_loaded(g);
+
+	(void)env;
+	if (r < 0) {
+		r = open_object(g, false);
+		if (r == 0)
+			r = await_loaded(g);
+	}
 	if (r == 0)
 		r = walks_begin(&g->walks, &g->env, g->skel->obj, g->skel->rodata->python_frames);
 	if (r == 0)
@@ -235,17 +265,13 @@ static int gpu_api_start(const struct collector_env *env, char why[WHY_LEN], voi
 		r = attach(g);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		gpu_api_stop(g);
+		return r;
 	}
 	lib_probes_want(g->probes, 0); /* none yet */
 	find_libraries(g);
 	await_answers(g);
-	*ret_state = g;
 	return 0;
-
-fail:
-	gpu_api_stop(g);
-	return r;
 }
 
 /* The bpf_ring_fn. */
@@ -358,6 +384,7 @@ const struct collector gpu_api_collector = {
 	.name = "gpu-api",
 	.summary = "calls of CUDA, HIP, OpenCL, Vulkan, EGL and GL, with stacks of launches",
 	.on_demand = true,
+	.prepare = gpu_api_prepare,
 	.start = gpu_api_start,
 	.stop = gpu_api_stop,
 	.drain = gpu_api_drain,

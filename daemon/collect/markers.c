@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "clock.h"
 #include "collector.h"
@@ -41,6 +42,7 @@
 
 struct markers {
 	struct markers_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct markers_files *files;
@@ -131,24 +133,28 @@ static void markers_stop(void *state)
 	markers_socket_free(m->socket);
 	markers_files_free(m->files);
 	hash_free(m->seen);
+	(void)bpf_loading_end(&m->loading, NULL, NULL);
 	bpf_ring_free(m->ring);
 	markers_bpf__destroy(m->skel);
 	free(m);
 }
 
-static int open_and_load(struct markers *m)
+static int open_object(struct markers *m)
 {
 	int r;
 
-	m->skel = markers_bpf__open();
+	m->loading = bpf_loading_new();
+	m->skel = markers_bpf__open_opts(bpf_loading_opts(m->loading));
 	if (!m->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	uprobes_prepare(m->skel->progs.on_marker);
 	r = bpf_ring_resize(m->skel->obj, m->env.ring_bytes);
-	return r < 0 ? r : bpf_load_while(m->skel->skeleton, m->env.keep_up, m->env.keep_up_ctx);
+	if (r == 0)
+		bpf_loading_begin(m->loading, m->skel->skeleton);
+	return r;
 }
 
-static int markers_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int markers_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct markers *m = calloc(1, sizeof(*m));
 	int r;
@@ -158,7 +164,21 @@ static int markers_start(const struct collector_env *env, char why[WHY_LEN], voi
 	m->env = *env;
 	r = hash_new(&m->seen);
 	if (r == 0)
-		r = open_and_load(m);
+		r = open_object(m);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		markers_stop(m);
+		return r;
+	}
+	*ret_state = m;
+	return 0;
+}
+
+static int markers_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct markers *m = *ret_state;
+	int r = bpf_loading_end(&m->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = bpf_ring_open(m->skel->obj, &m->ring);
 	if (r == 0)
@@ -170,7 +190,6 @@ static int markers_start(const struct collector_env *env, char why[WHY_LEN], voi
 	}
 	open_socket(m, why);
 	update(m);
-	*ret_state = m;
 	return 0;
 }
 
@@ -215,7 +234,8 @@ static int markers_session_open(void *state, const struct trace_config *config, 
 	update(m);
 	while (markers_files_pending(m->files) && boot_ns() < deadline_ns &&
 	       symbolizer_wait(m->env.symbolizer, TURN_NS))
-		;
+		if (m->env.keep_up)
+			m->env.keep_up(m->env.keep_up_ctx);
 	if (markers_files_error(m->files) < 0 && markers_files_count(m->files) == 0)
 		bpf_load_explain(markers_files_error(m->files), "probes", why, WHY_LEN);
 	return 0;
@@ -240,6 +260,7 @@ static int markers_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, v
 const struct collector markers_collector = {
 	.name = "markers",
 	.summary = "what programs say of themselves (<tracer/marker.h>, marker.sock)",
+	.prepare = markers_prepare,
 	.start = markers_start,
 	.stop = markers_stop,
 	.drain = markers_drain,

@@ -12,7 +12,9 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
+#include "clock.h"
 #include "collector.h"
 #include "log.h"
 #include "net.skel.h"
@@ -20,20 +22,25 @@
 #include "net/net_encode.h"
 #include "net_programs.h"
 #include "net_tls.h"
+#include "uprobe_cost.h"
 #include "walks.h"
 
 struct net {
 	struct net_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
 	struct net_tls *tls;		     /* NULL: not yet */
 	int8_t levels[EVENT_MAX_STREAMS];    /* 1 + enum net_level of each session; 0: none */
 	uint64_t n_no_storage, n_unreadable; /* that have been told */
+	struct net_splices splices;
+	uint64_t sample_ns; /* not before that */
 };
 
 static void unload(struct net *n)
 {
+	(void)bpf_loading_end(&n->loading, NULL, NULL);
 	net_tls_free(n->tls);
 	n->tls = NULL;
 	bpf_ring_free(n->ring);
@@ -53,11 +60,12 @@ static void net_stop(void *state)
 	free(n);
 }
 
-static int open_and_load(struct net *n, char why[WHY_LEN])
+static int open_object(struct net *n, char why[WHY_LEN])
 {
 	int r;
 
-	n->skel = net_bpf__open();
+	n->loading = bpf_loading_new();
+	n->skel = net_bpf__open_opts(bpf_loading_opts(n->loading));
 	if (!n->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = net_programs_choose(n->skel, why);
@@ -68,17 +76,21 @@ static int open_and_load(struct net *n, char why[WHY_LEN])
 		r = walks_prepare(&n->walks, &n->env, "net", n->skel->obj,
 				  &n->skel->rodata->unwind_by_tables,
 				  &n->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(n->skel->skeleton, n->env.keep_up, n->env.keep_up_ctx);
+	if (r == 0)
+		bpf_loading_begin(n->loading, n->skel->skeleton);
+	return r;
 }
 
 /* Without it, what was there before is known only when it moves. */
 static void attach_listing(struct net_bpf *skel)
 {
-	if (bpf_program__autoload(skel->progs.list_sockets))
-		skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
+	if (!bpf_program__autoload(skel->progs.list_sockets))
+		return;
+	skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
+	skel->links.sample_sockets = bpf_program__attach(skel->progs.sample_sockets);
 }
 
-static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int net_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct net *n = calloc(1, sizeof(*n));
 	int r;
@@ -86,9 +98,22 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 	if (!n)
 		return -ENOMEM;
 	n->env = *env;
-	r = open_and_load(n, why);
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
+	uprobe_cost_begin();
+	r = open_object(n, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	if (r < 0)
+		net_stop(n);
+	else
+		*ret_state = n;
+	return r;
+}
+
+static int net_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct net *n = *ret_state;
+	int r = bpf_loading_end(&n->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = walks_begin(&n->walks, &n->env, n->skel->obj, n->skel->rodata->python_frames);
 	if (r == 0)
@@ -101,13 +126,8 @@ static int net_start(const struct collector_env *env, char why[WHY_LEN], void **
 		attach_listing(n->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		net_stop(n);
 	}
-	*ret_state = n;
-	return 0;
-
-fail:
-	net_stop(n);
 	return r;
 }
 
@@ -117,6 +137,8 @@ static int net_drain(void *state, uint64_t horizon_ns, unsigned budget)
 
 	walks_update(&n->walks);
 	net_tls_update(n->tls);
+	if (net_programs_follow_splices(n->skel, &n->splices) < 0)
+		log_debug("net: what is spliced has no times");
 	return bpf_ring_drain(n->ring, horizon_ns, budget, n->env.sink, n->env.sink_ctx);
 }
 
@@ -145,12 +167,35 @@ static void tell_more(const __u64 *now, uint64_t *told, const char *what)
 	*told = n;
 }
 
+static bool any_health(const struct net *n)
+{
+	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
+		if (n->levels[i] == 1 + NET_HEALTH)
+			return true;
+	return false;
+}
+
+/*
+ * Round trips, for sessions that do not watch what is moved, which is sampled in passing.
+ * All descriptors of the machine are looked at: not for more than a hundredth of the time.
+ */
+static void sample(struct net *n, uint64_t now_ns)
+{
+	uint64_t begin_ns = boot_ns();
+
+	if (!n->skel->links.sample_sockets || now_ns < n->sample_ns || !any_health(n))
+		return;
+	(void)bpf_iter_run(n->skel->links.sample_sockets, NULL, NULL); /* to the ring, not to us */
+	n->sample_ns = now_ns + 100 * (boot_ns() - begin_ns);
+}
+
 static void net_tick(void *state, uint64_t now_ns)
 {
 	struct net *n = state;
 
-	(void)now_ns;
 	net_tls_tick(n->tls);
+	net_programs_splices_tick(n->skel, &n->splices);
+	sample(n, now_ns);
 	tell_more(&n->skel->bss->n_no_storage, &n->n_no_storage,
 		  "sockets that are not followed, for want of memory");
 	tell_more(&n->skel->bss->n_unreadable, &n->n_unreadable,
@@ -249,6 +294,8 @@ static int net_unfinished(void *state, uint64_t end_ns, event_sink_fn *fn, void 
 const struct collector net_collector = {
 	.name = "net",
 	.summary = "connections, requests, handshakes, name lookups",
+	.loads_longest = true,
+	.prepare = net_prepare,
 	.start = net_start,
 	.stop = net_stop,
 	.drain = net_drain,

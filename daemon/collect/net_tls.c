@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "clock.h"
 #include "hash.h"
 #include "io.h"
@@ -250,22 +251,17 @@ void net_tls_update(struct net_tls *t)
 static int share(struct net_tls *t)
 {
 	static const char *const names[] = { "ring", "streams", "own", "net_threads" };
+	int r = 0;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct bpf_map *map = bpf_object__find_map_by_name(t->skel->obj, names[i]);
-		int fd = bpf_object__find_map_fd_by_name(t->net, names[i]), r;
-
-		r = map && fd >= 0 ? bpf_map__reuse_fd(map, fd) : -ENOENT;
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		r = bpf_reuse_map(t->skel->obj, t->net, names[i]);
+	return r;
 }
 
 static int new_probes(struct net_tls *t, enum where where)
 {
 	struct lib_probes_env env = { .collector = "net", .symbolizer = t->env.symbolizer };
-	bool in_some = where == IN_SOME;
+	bool in_some = where == IN_SOME && !uprobes_single_is_same();
 
 	lib_probes_free(t->probes[where]);
 	t->probes[where] = NULL;
@@ -286,12 +282,12 @@ static void unload(struct net_tls *t)
 	t->skel = NULL;
 }
 
-static int load(struct net_tls *t)
+static int open_object(struct net_tls *t, const struct bpf_loading *loading)
 {
 	struct net_tls_function specs[NET_TLS_MAX_FUNCTIONS];
-	int r;
+	bool same = uprobes_single_is_same();
 
-	t->skel = net_tls_bpf__open();
+	t->skel = net_tls_bpf__open_opts(bpf_loading_opts(loading));
 	if (!t->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	tls_library_specs(specs);
@@ -300,10 +296,22 @@ static int load(struct net_tls *t)
 	uprobes_prepare_single(t->skel->progs.on_return);
 	uprobes_prepare(t->skel->progs.on_call_of_all);
 	uprobes_prepare(t->skel->progs.on_return_of_all);
+	bpf_program__set_autoload(t->skel->progs.on_call, !same);
+	bpf_program__set_autoload(t->skel->progs.on_return, !same);
 	(void)bpf_map__set_autocreate(t->skel->maps.net_socks, false); /* it is not used here */
-	r = share(t);
-	if (r == 0)
-		r = net_tls_bpf__load(t->skel);
+	return share(t);
+}
+
+static int load(struct net_tls *t)
+{
+	struct bpf_loading *loading = bpf_loading_new();
+	int r = open_object(t, loading);
+
+	if (r == 0) {
+		bpf_loading_begin(loading, t->skel->skeleton);
+		r = bpf_loading_end(&loading, NULL, NULL); /* we are not to be drained yet */
+	}
+	(void)bpf_loading_end(&loading, NULL, NULL);
 	for (int i = 0; r == 0 && i < N_WHERE; i++)
 		r = new_probes(t, (enum where)i);
 	if (r < 0)
@@ -327,10 +335,7 @@ int net_tls_new(const struct collector_env *env, struct bpf_object *net, struct 
 		net_tls_free(t);
 		return r;
 	}
-	r = uprobe_cost_ns(&t->probe_ns);
-	if (r < 0)
-		log_debug("net: no probes: %s", strerror(-r));
-	else
+	if (uprobe_cost_ns(&t->probe_ns) == 0)
 		log_debug("net: a probe costs %llu ns", (unsigned long long)t->probe_ns);
 	*ret = t;
 	return 0;

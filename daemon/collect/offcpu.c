@@ -16,6 +16,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "offcpu.skel.h"
@@ -43,6 +44,7 @@ enum iterators { NO_ITERATORS, ITERATORS, ITERATORS_WITH_STACKS };
 
 struct offcpu {
 	struct offcpu_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	struct walks walks;
@@ -55,6 +57,7 @@ static void offcpu_stop(void *state)
 
 	if (!o)
 		return;
+	(void)bpf_loading_end(&o->loading, NULL, NULL);
 	bpf_ring_free(o->ring);
 	offcpu_bpf__destroy(o->skel);
 	walks_end(&o->walks);
@@ -91,12 +94,14 @@ static void choose_programs(struct offcpu_bpf *skel, enum iterators iterators)
 }
 
 /* Without the iterators, waits that go on at the start or at the end are not shown. */
-static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WHY_LEN])
+static int open_object(struct offcpu *o, enum iterators iterators, char why[WHY_LEN])
 {
 	int r;
 
+	(void)bpf_loading_end(&o->loading, NULL, NULL); /* of a failed attempt */
 	offcpu_bpf__destroy(o->skel);
-	o->skel = offcpu_bpf__open();
+	o->loading = bpf_loading_new();
+	o->skel = offcpu_bpf__open_opts(bpf_loading_opts(o->loading));
 	if (!o->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	choose_programs(o->skel, iterators);
@@ -112,10 +117,25 @@ static int open_and_load(struct offcpu *o, enum iterators iterators, char why[WH
 		r = walks_prepare(&o->walks, &o->env, "offcpu", o->skel->obj,
 				  &o->skel->rodata->unwind_by_tables,
 				  &o->skel->rodata->python_frames);
-	return r < 0 ? r : bpf_load_while(o->skel->skeleton, o->env.keep_up, o->env.keep_up_ctx);
+	if (r == 0)
+		bpf_loading_begin(o->loading, o->skel->skeleton);
+	return r;
 }
 
-static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int await_loaded(struct offcpu *o)
+{
+	return bpf_loading_end(&o->loading, o->env.keep_up, o->env.keep_up_ctx);
+}
+
+/* After another attempt has failed. */
+static int load_with(struct offcpu *o, enum iterators iterators, char why[WHY_LEN])
+{
+	int r = open_object(o, iterators, why);
+
+	return r < 0 ? r : await_loaded(o);
+}
+
+static int offcpu_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct offcpu *o = calloc(1, sizeof(*o));
 	int r;
@@ -125,14 +145,26 @@ static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void
 	o->env = *env;
 	for (unsigned i = 0; i < EVENT_MAX_STREAMS; i++)
 		o->minimum_ns[i] = NO_MINIMUM;
+	r = open_object(o, ITERATORS_WITH_STACKS, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	if (r < 0)
+		offcpu_stop(o);
+	else
+		*ret_state = o;
+	return r;
+}
 
-	r = open_and_load(o, ITERATORS_WITH_STACKS, why);
-	if (r < 0 && r != -ENOTSUP)
-		r = open_and_load(o, ITERATORS, why);
-	if (r < 0 && r != -ENOTSUP)
-		r = open_and_load(o, NO_ITERATORS, why);
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
+static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct offcpu *o = *ret_state;
+	int r = await_loaded(o);
+
+	(void)env;
+	if (r < 0)
+		r = load_with(o, ITERATORS, why);
+	if (r < 0)
+		r = load_with(o, NO_ITERATORS, why);
 	if (r == 0)
 		r = walks_begin(&o->walks, &o->env, o->skel->obj, o->skel->rodata->python_frames);
 	if (r == 0)
@@ -141,13 +173,8 @@ static int offcpu_start(const struct collector_env *env, char why[WHY_LEN], void
 		r = offcpu_bpf__attach(o->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		offcpu_stop(o);
 	}
-	*ret_state = o;
-	return 0;
-
-fail:
-	offcpu_stop(o);
 	return r;
 }
 
@@ -244,6 +271,7 @@ const struct collector offcpu_collector = {
 	.name = "offcpu",
 	.summary = "waits of threads: how long, for what, with stacks of sleeper and waker",
 	.on_demand = true,
+	.prepare = offcpu_prepare,
 	.start = offcpu_start,
 	.stop = offcpu_stop,
 	.drain = offcpu_drain,

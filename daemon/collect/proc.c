@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "buf.h"
 #include "clock.h"
@@ -54,6 +55,7 @@ struct waiting {
 struct proc_source {
 	struct collector_env env;
 	struct proc_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct sideband *sideband; /* NULL: perf events are not to be had */
 	struct process_scan *scan; /* NULL: none is under way */
@@ -391,6 +393,7 @@ static void proc_stop(void *state)
 	event_source_free(s->slices);
 	process_scan_free(s->scan);
 	sideband_free(s->sideband);
+	(void)bpf_loading_end(&s->loading, NULL, NULL);
 	bpf_ring_free(s->ring);
 	proc_bpf__destroy(s->skel);
 	buf_done(&s->records);
@@ -398,19 +401,29 @@ static void proc_stop(void *state)
 	free(s);
 }
 
-static int start_bpf(struct proc_source *s, char why[WHY_LEN])
+static int open_bpf(struct proc_source *s, char why[WHY_LEN])
 {
 	int r;
 
-	s->skel = proc_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = proc_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel)
 		return -errno;
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
 	if (r < 0)
 		return r;
 	r = bpf_ring_resize(s->skel->obj, s->env.ring_bytes);
-	if (r == 0)
-		r = proc_bpf__load(s->skel);
+	if (r < 0)
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+	else
+		bpf_loading_begin(s->loading, s->skel->skeleton);
+	return r;
+}
+
+static int start_bpf(struct proc_source *s, char why[WHY_LEN])
+{
+	int r = bpf_loading_end(&s->loading, s->env.keep_up, s->env.keep_up_ctx);
+
 	if (r == 0)
 		r = bpf_ring_open(s->skel->obj, &s->ring);
 	if (r == 0)
@@ -439,17 +452,29 @@ static void start_sideband(struct proc_source *s, char why[WHY_LEN])
 	s->sideband = NULL;
 }
 
-/* First the events, then what was there before: nobody falls in between. */
-static int proc_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int proc_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
-	struct proc_source *s;
-	uint64_t until_ns;
+	struct proc_source *s = calloc(1, sizeof(*s));
 	int r;
 
-	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	s->env = *env;
+	r = open_bpf(s, why);
+	if (r < 0)
+		proc_stop(s);
+	else
+		*ret_state = s;
+	return r;
+}
+
+/* First the events, then what was there before: nobody falls in between. */
+static int proc_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct proc_source *s = *ret_state;
+	uint64_t until_ns;
+	int r;
+
 	process_table_clear(env->processes); /* of what an earlier recording knew */
 	r = start_bpf(s, why);
 	if (r < 0) {
@@ -464,7 +489,6 @@ static int proc_start(const struct collector_env *env, char why[WHY_LEN], void *
 		if (s->sideband)
 			sideband_poll(s->sideband);
 	want_slices(s);
-	*ret_state = s;
 	return 0;
 }
 
@@ -488,6 +512,7 @@ const struct collector proc_collector = {
 	.always = true,
 	.machine_wide = true,
 	.is_ftrace = true,
+	.prepare = proc_prepare,
 	.start = proc_start,
 	.stop = proc_stop,
 	.drain = proc_drain,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "sched.skel.h"
@@ -22,6 +23,7 @@
 
 struct sched {
 	struct sched_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 };
@@ -32,12 +34,13 @@ static void sched_stop(void *state)
 
 	if (!s)
 		return;
+	(void)bpf_loading_end(&s->loading, NULL, NULL);
 	bpf_ring_free(s->ring);
 	sched_bpf__destroy(s->skel);
 	free(s);
 }
 
-static int sched_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int sched_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	bool with_state = bpf_tracepoint_args("sched_switch") >= SWITCH_ARGS_WITH_STATE;
 	bool has_x86_timer = bpf_tracepoint_args("local_timer_entry") > 0;
@@ -49,7 +52,8 @@ static int sched_start(const struct collector_env *env, char why[WHY_LEN], void 
 		return -ENOMEM;
 	s->env = *env;
 
-	s->skel = sched_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = sched_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel) {
 		r = -errno;
 		goto fail;
@@ -64,22 +68,32 @@ static int sched_start(const struct collector_env *env, char why[WHY_LEN], void 
 		goto fail;
 
 	r = bpf_ring_resize(s->skel->obj, env->ring_bytes);
-	if (r == 0)
-		r = sched_bpf__load(s->skel);
+	if (r < 0) {
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
+		goto fail;
+	}
+	bpf_loading_begin(s->loading, s->skel->skeleton);
+	*ret_state = s;
+	return 0;
+
+fail:
+	sched_stop(s);
+	return r;
+}
+
+static int sched_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct sched *s = *ret_state;
+	int r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
+
 	if (r == 0)
 		r = bpf_ring_open(s->skel->obj, &s->ring);
 	if (r == 0)
 		r = sched_bpf__attach(s->skel);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		sched_stop(s);
 	}
-
-	*ret_state = s;
-	return 0;
-
-fail:
-	sched_stop(s);
 	return r;
 }
 
@@ -139,6 +153,7 @@ const struct collector sched_collector = {
 	.summary = "context switches, wakeups, interrupts, CPU frequency and idle",
 	.machine_wide = true,
 	.is_ftrace = true,
+	.prepare = sched_prepare,
 	.start = sched_start,
 	.stop = sched_stop,
 	.drain = sched_drain,

@@ -11,6 +11,7 @@
 
 #include "bpf_iter.h"
 #include "bpf_load.h"
+#include "bpf_loading.h"
 #include "bpf_ring.h"
 #include "collector.h"
 #include "log.h"
@@ -20,6 +21,7 @@
 
 struct syscalls {
 	struct syscalls_bpf *skel;
+	struct bpf_loading *loading; /* NULL: that is over */
 	struct bpf_ring *ring;
 	struct collector_env env;
 	bool compat_told;
@@ -31,18 +33,21 @@ static void syscalls_stop(void *state)
 
 	if (!s)
 		return;
+	(void)bpf_loading_end(&s->loading, NULL, NULL);
 	bpf_ring_free(s->ring);
 	syscalls_bpf__destroy(s->skel);
 	free(s);
 }
 
 /* Without the iterators, calls that go on at the start or at the end of a session are not shown. */
-static int open_and_load(struct syscalls *s, bool with_iterators, char why[WHY_LEN])
+static int open_object(struct syscalls *s, bool with_iterators, char why[WHY_LEN])
 {
 	int r;
 
+	(void)bpf_loading_end(&s->loading, NULL, NULL); /* of a failed attempt */
 	syscalls_bpf__destroy(s->skel);
-	s->skel = syscalls_bpf__open();
+	s->loading = bpf_loading_new();
+	s->skel = syscalls_bpf__open_opts(bpf_loading_opts(s->loading));
 	if (!s->skel)
 		return -ENOMEM; /* it is built in, so that is all that it can lack */
 	r = bpf_load_trim(s->skel->obj, why, WHY_LEN);
@@ -52,7 +57,9 @@ static int open_and_load(struct syscalls *s, bool with_iterators, char why[WHY_L
 	bpf_program__set_autoload(s->skel->progs.entered_before, with_iterators);
 	call_numbers((uint8_t *)s->skel->rodata->call_of_nr);
 	r = bpf_ring_resize(s->skel->obj, s->env.ring_bytes);
-	return r < 0 ? r : syscalls_bpf__load(s->skel);
+	if (r == 0)
+		bpf_loading_begin(s->loading, s->skel->skeleton);
+	return r;
 }
 
 /*
@@ -78,7 +85,7 @@ static int attach(struct syscalls *s)
 	return 0;
 }
 
-static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+static int syscalls_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
 {
 	struct syscalls *s;
 	int r;
@@ -92,26 +99,34 @@ static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], vo
 	if (!s)
 		return -ENOMEM;
 	s->env = *env;
-
-	r = open_and_load(s, true, why);
+	r = open_object(s, true, why);
+	if (r < 0 && r != -ENOTSUP) /* no BTF; `why` says so */
+		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
 	if (r < 0)
-		r = open_and_load(s, false, why);
-	if (r == -ENOTSUP)
-		goto fail; /* no BTF; `why` says so */
+		syscalls_stop(s);
+	else
+		*ret_state = s;
+	return r;
+}
+
+static int syscalls_start(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
+{
+	struct syscalls *s = *ret_state;
+	int r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
+
+	if (r < 0) {
+		r = open_object(s, false, why);
+		if (r == 0)
+			r = bpf_loading_end(&s->loading, env->keep_up, env->keep_up_ctx);
+	}
 	if (r == 0)
 		r = bpf_ring_open(s->skel->obj, &s->ring);
 	if (r == 0)
 		r = attach(s);
 	if (r < 0) {
 		bpf_load_explain(r, "BPF programs", why, WHY_LEN);
-		goto fail;
+		syscalls_stop(s);
 	}
-
-	*ret_state = s;
-	return 0;
-
-fail:
-	syscalls_stop(s);
 	return r;
 }
 
@@ -177,6 +192,7 @@ const struct collector syscalls_collector = {
 	.name = "syscalls",
 	.summary = "network system calls, waits for descriptors; with --net syscalls, too",
 	.on_demand = true,
+	.prepare = syscalls_prepare,
 	.start = syscalls_start,
 	.stop = syscalls_stop,
 	.drain = syscalls_drain,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
@@ -69,7 +70,26 @@ static uint64_t hit(unsigned n_hits)
 	return (cpu_ns() - begin_ns) / n;
 }
 
-int uprobe_cost_ns(uint64_t *ret)
+/* What was found out; several threads may ask. */
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool is_busy, is_known;
+	uint64_t ns;
+} cost = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+static void tell(int r, uint64_t ns)
+{
+	pthread_mutex_lock(&cost.lock);
+	cost.is_busy = false;
+	cost.is_known = r == 0;
+	cost.ns = ns;
+	pthread_cond_broadcast(&cost.changed);
+	pthread_mutex_unlock(&cost.lock);
+}
+
+/* To let go of the probe takes longer than all else: nobody has to wait for that. */
+static int measure(uint64_t *ret)
 {
 	struct uprobe_target target = { .fd = -1, .pid = getpid() };
 	struct uprobe_site site = { 0 };
@@ -78,6 +98,7 @@ int uprobe_cost_ns(uint64_t *ret)
 	size_t n = 0;
 	int r = skel ? 0 : -errno;
 
+	*ret = 0;
 	dl_iterate_phdr(find_offset, &site.offset);
 	if (r == 0)
 		target.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -89,9 +110,44 @@ int uprobe_cost_ns(uint64_t *ret)
 		(void)hit(N_BEFORE);
 		*ret = hit(N_HITS);
 	}
+	tell(r, *ret);
 	uprobes_free(probe);
 	if (target.fd >= 0)
 		close(target.fd);
 	uprobe_cost_bpf__destroy(skel);
 	return r;
+}
+
+int uprobe_cost_ns(uint64_t *ret)
+{
+	bool is_known;
+
+	pthread_mutex_lock(&cost.lock);
+	while (cost.is_busy)
+		pthread_cond_wait(&cost.changed, &cost.lock);
+	is_known = cost.is_known;
+	*ret = cost.ns;
+	cost.is_busy = !is_known;
+	pthread_mutex_unlock(&cost.lock);
+	return is_known ? 0 : measure(ret);
+}
+
+static void *measure_alone(void *arg)
+{
+	uint64_t ns;
+
+	(void)uprobe_cost_ns(&ns); /* who wants to know will ask again */
+	return arg;
+}
+
+void uprobe_cost_begin(void)
+{
+	pthread_t thread;
+	bool is_known;
+
+	pthread_mutex_lock(&cost.lock);
+	is_known = cost.is_known;
+	pthread_mutex_unlock(&cost.lock);
+	if (!is_known && pthread_create(&thread, NULL, measure_alone, NULL) == 0)
+		(void)pthread_detach(thread);
 }

@@ -10,9 +10,12 @@
 
 /*
  * Of a probe on the way into a function, at an instruction that the kernel has to step
- * over; one on the way out costs about as much. Takes some milliseconds. -errno: this
- * kernel has none, or we may not.
+ * over; one on the way out costs about as much. Measured once; then it takes some
+ * milliseconds, and to let go of the probe 100. -errno: this kernel has none, or we may not.
  */
 int uprobe_cost_ns(uint64_t *ret);
+
+/* It will be asked for: a thread begins to find out. */
+void uprobe_cost_begin(void);
 
 #endif

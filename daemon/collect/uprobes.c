@@ -112,6 +112,11 @@ void uprobes_prepare(struct bpf_program *prog)
 			prog, (enum bpf_attach_type)TRACE_UPROBE_MULTI);
 }
 
+bool uprobes_single_is_same(void)
+{
+	return has_single() == has_multi();
+}
+
 void uprobes_prepare_single(struct bpf_program *prog)
 {
 	if (has_single())

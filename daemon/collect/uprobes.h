@@ -39,6 +39,8 @@ void uprobes_prepare(struct bpf_program *prog);
  * It ends them at once: of perf events each one takes a tenth of a second to close.
  */
 void uprobes_prepare_single(struct bpf_program *prog);
+/* Would that be the same? Then one program is enough for both. */
+bool uprobes_single_is_same(void);
 
 /*
  * Places that the kernel refuses are left out; `*ret_n` says how many were not. Fails

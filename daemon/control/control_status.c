@@ -113,11 +113,15 @@ static void list_own_sources(struct session_manager *sessions, const struct cont
 
 static void try_sources(struct sources *sources)
 {
+	struct source_info info;
 	char why[WHY_LEN];
 
 	for (unsigned i = 0; collectors[i]; i++) {
-		struct source_info info;
-
+		sources_info(sources, i, &info);
+		if (!info.tried)
+			sources_prepare(sources, i);
+	}
+	for (unsigned i = 0; collectors[i]; i++) {
 		sources_info(sources, i, &info);
 		if (!info.tried && sources_acquire(sources, i, why) == 0)
 			sources_release(sources, i);

@@ -6,45 +6,30 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <poll.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cpus.h"
+#include "kernel_types.h"
 #include "log.h"
 
 #define SECTION "tp_btf/"
 #define AT_EXIT "fexit/"
 
-#define KEEP_UP_MS 20
-
-static struct btf *kernel_btf(void)
-{
-	static struct btf *btf;
-
-	if (!btf)
-		btf = btf__load_vmlinux_btf();
-	return btf;
-}
-
 int bpf_tracepoint_args(const char *name)
 {
-	struct btf *btf = kernel_btf();
+	const struct btf *btf = kernel_types();
 	const struct btf_type *t;
 	char type[128];
 	int id;
 
-	if (!btf)
-		return -ENOTSUP;
 	snprintf(type, sizeof(type), "btf_trace_%s", name);
-	id = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF);
+	id = kernel_types_find(type, BTF_KIND_TYPEDEF);
 	if (id < 0)
-		return -ENOENT;
+		return id;
 	/* typedef void (*btf_trace_X)(void *, args...) */
 	t = btf__type_by_id(btf, btf__type_by_id(btf, (__u32)id)->type);
 	if (!t || !btf_is_ptr(t))
@@ -57,12 +42,11 @@ int bpf_tracepoint_args(const char *name)
 
 const char *bpf_enumerator(struct bpf_kernel_enum *e, uint32_t value)
 {
-	struct btf *btf = kernel_btf();
+	const struct btf *btf = kernel_types();
 	const struct btf_type *t;
 
-	/* There are 100,000 types and more, in no order. */
 	if (!e->is_known)
-		e->id = btf ? btf__find_by_name_kind(btf, e->type, BTF_KIND_ENUM) : -ENOTSUP;
+		e->id = kernel_types_find(e->type, BTF_KIND_ENUM);
 	e->is_known = true;
 	if (e->id < 0)
 		return NULL;
@@ -80,14 +64,10 @@ int bpf_can_attach_to(const char *function)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY);
-	struct btf *btf = kernel_btf();
-	int id, prog, link, r = 0;
+	int id = kernel_types_find(function, BTF_KIND_FUNC), prog, link, r = 0;
 
-	if (!btf)
-		return -ENOTSUP;
-	id = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC);
 	if (id < 0)
-		return -ENOENT;
+		return id;
 	opts.attach_btf_id = (__u32)id;
 	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "attach", "GPL", insns,
 			     sizeof(insns) / sizeof(insns[0]), &opts);
@@ -113,8 +93,8 @@ static bool is_of_no_function(const struct bpf_program *prog)
 {
 	const char *section = bpf_program__section_name(prog);
 
-	return strncmp(section, AT_EXIT, strlen(AT_EXIT)) == 0 && kernel_btf() &&
-	       btf__find_by_name_kind(kernel_btf(), section + strlen(AT_EXIT), BTF_KIND_FUNC) < 0;
+	return strncmp(section, AT_EXIT, strlen(AT_EXIT)) == 0 &&
+	       kernel_types_find(section + strlen(AT_EXIT), BTF_KIND_FUNC) == -ENOENT;
 }
 
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
@@ -134,9 +114,11 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 			continue;
 		n = bpf_tracepoint_args(name);
 		if (n == -ENOTSUP) {
-			snprintf(why, why_size,
-				 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
-				 "with CONFIG_DEBUG_INFO_BTF");
+			snprintf(why, why_size, "%s",
+				 access("/sys/kernel", F_OK) < 0 ?
+					 "/sys is not mounted: mount -t sysfs sysfs /sys" :
+					 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one "
+					 "built with CONFIG_DEBUG_INFO_BTF");
 			return n;
 		}
 		if (n >= 0)
@@ -148,39 +130,24 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 	return 0;
 }
 
-struct loading {
-	struct bpf_object_skeleton *skel;
-	int r, done_fd;
-};
-
-static void *load(void *arg)
+int bpf_reuse_map(struct bpf_object *obj, const struct bpf_object *of, const char *name)
 {
-	struct loading *l = arg;
-	uint64_t one = 1;
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+	int fd = bpf_object__find_map_fd_by_name(of, name);
 
-	l->r = bpf_object__load_skeleton(l->skel);
-	(void)!write(l->done_fd, &one, sizeof(one));
-	return NULL;
+	return map && fd >= 0 ? bpf_map__reuse_fd(map, fd) : -ENOENT;
 }
 
-int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx)
+int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of)
 {
-	struct loading l = { .skel = skel, .done_fd = eventfd(0, EFD_CLOEXEC) };
-	struct pollfd done = { .fd = l.done_fd, .events = POLLIN };
-	pthread_t thread;
-	int r;
+	struct bpf_map *map;
+	int r = 0;
 
-	/* Without a thread or a descriptor, the others wait. */
-	if (!keep_up || l.done_fd < 0 || pthread_create(&thread, NULL, load, &l) != 0) {
-		r = bpf_object__load_skeleton(skel);
-	} else {
-		while (poll(&done, 1, KEEP_UP_MS) == 0)
-			keep_up(ctx);
-		pthread_join(thread, NULL);
-		r = l.r;
+	bpf_object__for_each_map(map, obj)
+	{
+		if (r == 0)
+			r = bpf_reuse_map(obj, of, bpf_map__name(map));
 	}
-	if (l.done_fd >= 0)
-		close(l.done_fd);
 	return r;
 }
 
@@ -225,7 +192,7 @@ void bpf_load_explain(int err, const char *what, char *why, size_t why_size)
 		break;
 	case EMFILE:
 	case ENFILE:
-		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE", what);
+		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE, or ulimit -n", what);
 		break;
 	default:
 		snprintf(why, why_size, "%s: %s", what, strerror(err < 0 ? -err : err));

@@ -43,12 +43,9 @@ bool bpf_can_loop(void);
  */
 int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size);
 
-/*
- * What SKEL__load() does, but `keep_up` is called every few milliseconds
- * meanwhile: a kernel takes up to seconds to verify a large program, and rings
- * go on to fill. NULL: nobody has to keep up.
- */
-int bpf_load_while(struct bpf_object_skeleton *skel, void (*keep_up)(void *ctx), void *ctx);
+/* Between an object's open and load: its map of this name, or each, is that of another one. */
+int bpf_reuse_map(struct bpf_object *obj, const struct bpf_object *of, const char *name);
+int bpf_reuse_maps(struct bpf_object *obj, const struct bpf_object *of);
 
 /*
  * A program on a classic tracepoint, by its number (tracefs.h), on all CPUs. One perf event

@@ -22,6 +22,7 @@ struct dns_address {
 };
 
 struct dns_message {
+	size_t len; /* of all of it, copied or not */
 	uint16_t id;
 	bool is_response, truncated, authoritative, recursion_available;
 	uint8_t opcode;
@@ -34,7 +35,8 @@ struct dns_message {
 	 * the root, "" that there is none. What has no room ends with "...".
 	 */
 	char name[DNS_NAME_LEN];
-	/* "93.184.216.34, CNAME www.example.org, TXT 36 bytes, ...": as many as have room. */
+	/* "93.184.216.34, CNAME www.example.org, TXT 36 bytes, ...": as many as have room and were
+	 * copied. */
 	char answers[DNS_ANSWER_LEN];
 	struct dns_address addresses[DNS_MAX_ADDRESSES];
 	unsigned n_addresses;
@@ -62,6 +64,7 @@ struct dns_query {
 	enum dns_transport transport;
 	char error[DNS_ERROR_LEN]; /* what a resolver says in place of an answer; or "" */
 	unsigned n_sent;	   /* of the same query: > 1: it was repeated */
+	uint64_t request_bytes, response_bytes; /* of all times that it was sent; of the answer */
 };
 
 /* In the order in which they end. It is gone afterwards. */

@@ -306,8 +306,10 @@ static int read_answers(struct message *m, struct dns_message *ret)
 		struct record rec;
 		int r = read_record(m, &rec);
 
-		if (r < 0)
+		if (r < 0) {
+			put_answer(&t, "...");
 			return r;
+		}
 		answer(m, &rec, ret, &t);
 		ret->has_soa |= rec.type == DNS_SOA;
 		ret->min_ttl = i == 0 ? rec.ttl : MIN(ret->min_ttl, rec.ttl);
@@ -343,6 +345,7 @@ int dns_parse(const struct net_privacy *p, const uint8_t *data, size_t n_data, s
 	if (n_data < DNS_HEAD_LEN || n_data > len)
 		return -EBADMSG;
 	read_head(data, ret);
+	ret->len = len;
 	ret->cut = n_data < len;
 	n_others = (unsigned)get_u16(data + 8) + get_u16(data + 10);
 	if (read_questions(&m, ret) < 0)

@@ -26,6 +26,7 @@ struct query {
 	uint8_t opcode;
 	bool over_tcp, is_answered;
 	unsigned n_sent;
+	uint64_t bytes_sent;
 	unsigned n_more; /* answers that may still come, of one that was repeated */
 	size_t size;
 	char name[];
@@ -199,7 +200,8 @@ static void tell(struct dns *d, const struct query *q, const struct dns_message 
 				  .tid = q->tid,
 				  .has_question = true,
 				  .transport = q->over_tcp ? DNS_TCP : DNS_UDP,
-				  .n_sent = q->n_sent };
+				  .n_sent = q->n_sent,
+				  .request_bytes = q->bytes_sent };
 
 	told.question.id = q->id;
 	told.question.opcode = q->opcode;
@@ -210,6 +212,7 @@ static void tell(struct dns *d, const struct query *q, const struct dns_message 
 	if (answer) {
 		told.has_answer = true;
 		told.answer = *answer;
+		told.response_bytes = answer->len;
 	}
 	d->done(d->ctx, &told);
 	explicit_bzero(&told, sizeof(told));
@@ -251,7 +254,7 @@ struct moved {
 	bool over_tcp;
 };
 
-static void begin(struct query *q, const struct moved *at)
+static void begin(struct query *q, const struct dns_message *m, const struct moved *at)
 {
 	q->begin_ns = at->begin->time_ns;
 	q->last_ns = at->end_ns;
@@ -260,6 +263,7 @@ static void begin(struct query *q, const struct moved *at)
 	q->over_tcp = at->over_tcp;
 	q->is_answered = false;
 	q->n_sent = 1;
+	q->bytes_sent = m->len;
 	q->n_more = 0;
 }
 
@@ -282,7 +286,7 @@ static int add(struct dns *d, const struct dns_message *m, const struct moved *a
 	q->size = sizeof(*q) + len;
 	q->peer = at->peer;
 	q->name_hash = hash_name(d, m->name);
-	begin(q, at);
+	begin(q, m, at);
 	q->id = m->id;
 	q->qtype = m->qtype;
 	q->qclass = m->qclass;
@@ -306,9 +310,10 @@ static void query(struct dns *d, const struct dns_message *m, const struct moved
 		return;
 	}
 	if (q->is_answered) { /* it is asked once more */
-		begin(q, at);
+		begin(q, m, at);
 	} else {
 		q->n_sent++;
+		q->bytes_sent += m->len;
 		q->last_ns = at->end_ns;
 	}
 	take_out(d, q);
@@ -324,6 +329,7 @@ static void unasked(struct dns *d, const struct dns_message *m, const struct mov
 				  .tid = at->begin->tid,
 				  .has_answer = true,
 				  .answer = *m,
+				  .response_bytes = m->len,
 				  .transport = at->over_tcp ? DNS_TCP : DNS_UDP };
 
 	d->done(d->ctx, &told);

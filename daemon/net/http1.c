@@ -50,6 +50,11 @@ size_t http1_bytes(const struct http1 *h)
 	       h->half[NET_REQUEST].kept.cap + h->half[NET_RESPONSE].kept.cap;
 }
 
+unsigned http1_n_open(const struct http1 *h)
+{
+	return h->queue.n_entries;
+}
+
 uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir)
 {
 	return h->switched[dir];

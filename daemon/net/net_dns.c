@@ -195,7 +195,7 @@ static void name_query(const struct dns_query *q, char *ret, size_t size)
 }
 
 struct texts {
-	char type[16], rcode[16], server[NET_ADDRESS_LEN];
+	char type[16], rcode[16], server[NET_ADDRESS_LEN], client[NET_ADDRESS_LEN];
 };
 
 static void describe(struct net_slice *s, const struct net_conn *c, const struct dns_query *q,
@@ -216,8 +216,16 @@ static void describe(struct net_slice *s, const struct net_conn *c, const struct
 		net_arg_string(s, "server", "systemd-resolved");
 	else if (serves ? net_local_text(&c->sock, t->server) : net_peer_text(&c->sock, t->server))
 		net_arg_string(s, "server", t->server);
+	/* A socket of UDP knows a client only while it answers. */
+	if (serves && (q->has_answer || q->transport == DNS_TCP) &&
+	    net_peer_text(&c->sock, t->client))
+		net_arg_string(s, "remote", t->client);
 	net_arg_string(s, "side", serves ? "server" : "client");
 	net_arg_string(s, "proto", protos[q->transport]);
+	if (q->request_bytes)
+		net_arg_uint(s, "request_bytes", q->request_bytes);
+	if (q->response_bytes)
+		net_arg_uint(s, "response_bytes", q->response_bytes);
 	if (q->n_sent > 1)
 		net_arg_uint(s, "repeated", q->n_sent - 1);
 	if (q->has_answer && q->answer.truncated)

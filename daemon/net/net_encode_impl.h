@@ -109,6 +109,7 @@ struct net_layer {
 	struct http1 *tunnel;	   /* what was said before it became another protocol's */
 	struct exchange *upgraded; /* the request that HTTP/2 answers, or NULL */
 	uint64_t next[2];	   /* by enum net_direction: behind what was seen */
+	uint64_t seen_ns;	   /* when something was moved last */
 	uint64_t busy_ns;	   /* when the last response ended */
 	uint64_t end_ns;	   /* 0: it goes on */
 	size_t bytes;		   /* of its parsers, as counted in enc->parser_bytes */
@@ -184,6 +185,7 @@ struct net_conn {
 	uint64_t sent, received;	   /* bytes */
 	uint64_t base_sent, base_received; /* of them before the recording */
 	uint32_t retransmits, base_retransmits;
+	struct net_quic quic; /* of UDP */
 	uint32_t rtt_us, cwnd;
 	uint32_t shown_rtt_us, shown_cwnd; /* as the counters have them */
 	uint64_t counters[2];		   /* uuids */

@@ -66,6 +66,11 @@ static const char *proto_of(struct net_request *q)
 	return q->proto;
 }
 
+static bool is_connect(const struct exchange *e)
+{
+	return strcmp(e->method, "CONNECT") == 0;
+}
+
 static void make_name(struct net_request *q)
 {
 	const struct exchange *e = q->e;
@@ -85,7 +90,8 @@ static void make_name(struct net_request *q)
 		snprintf(q->name, sizeof(q->name), "request%s%s", space, failed);
 	} else {
 		at = stpcpy(stpcpy(q->name, e->method), " ");
-		stpcpy(stpcpy(stpcpy(at, e->path[0] ? e->path : "…"), space), failed);
+		at = stpcpy(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
+		stpcpy(stpcpy(at, space), failed);
 	}
 }
 
@@ -123,7 +129,7 @@ void net_request_host(const struct exchange *e, char ret[EXCHANGE_HOST_LEN])
 	char *colon;
 
 	ret[0] = '\0';
-	if (strcmp(e->method, "CONNECT") == 0)
+	if (is_connect(e))
 		return;
 	stpcpy(ret, host);
 	colon = end ? strchr(ret + (end - host), ':') : strrchr(ret, ':');
@@ -142,7 +148,7 @@ static void make_url(struct net_request *q)
 	*at = '\0';
 	if (!e->host[0])
 		return;
-	if (strcmp(e->method, "CONNECT") == 0) {
+	if (is_connect(e)) {
 		stpcpy(at, e->host);
 		return;
 	}

@@ -89,6 +89,14 @@ static void add_handshake(struct net_slice *s, const struct tls_handshake *h)
 		net_arg_string(s, "tls_alert", tls_alert_name(h->alert));
 }
 
+static void add_quic(struct net_slice *s, const struct net_quic *q)
+{
+	net_arg_string(s, "protocol", "QUIC");
+	net_arg_uint(s, "quic_version", q->version);
+	net_arg_uint(s, "quic_destination_id_bytes", q->to_len);
+	net_arg_uint(s, "quic_source_id_bytes", q->from_len);
+}
+
 /* Texts of a slice's arguments. */
 struct texts {
 	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN], container[CGROUP_NAME_LEN];
@@ -142,6 +150,8 @@ static void describe(const struct net_conn *c, struct net_slice *s, struct texts
 		net_arg_string(s, "error", "reset");
 	if (c->handshake)
 		add_handshake(s, c->handshake);
+	if (c->quic.version)
+		add_quic(s, &c->quic);
 	if (c->sock.role != NET_ROLE_SERVER && net_conn_name(c, &from))
 		net_arg_string(s, "name_from", from);
 	if (c->flags & CONN_BEFORE)

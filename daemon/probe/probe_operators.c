@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "probe/probe_compile_impl.h"
+#include "probes_numbers.h"
 
 static const struct probe_node *node_at(const struct compiler *c, uint8_t i)
 {
@@ -23,56 +24,6 @@ static bool is_unsigned(const struct compiler *c, const struct cvalue *v)
 	struct probe_type_entry type = cc_type(c, &v->type);
 
 	return type.size == 8 && !(type.flags & PROBE_TYPE_IS_SIGNED);
-}
-
-static uint64_t divide(uint64_t a, uint64_t b, bool is_signed, bool rest)
-{
-	if (b == 0)
-		return 0;
-	if (is_signed && b == UINT64_MAX)
-		return rest ? 0 : 0 - a;
-	if (is_signed)
-		return (uint64_t)(rest ? (int64_t)a % (int64_t)b : (int64_t)a / (int64_t)b);
-	return rest ? a % b : a / b;
-}
-
-static uint64_t compute(uint8_t code, uint64_t a, uint64_t b, bool is_signed)
-{
-	switch (code) {
-	case PROBES_ADD:
-		return a + b;
-	case PROBES_SUB:
-		return a - b;
-	case PROBES_MUL:
-		return a * b;
-	case PROBES_DIV:
-	case PROBES_MOD:
-		return divide(a, b, is_signed, code == PROBES_MOD);
-	case PROBES_AND:
-		return a & b;
-	case PROBES_OR:
-		return a | b;
-	case PROBES_XOR:
-		return a ^ b;
-	case PROBES_SHL:
-		return b > 63 ? 0 : a << b;
-	case PROBES_SHR:
-		if (is_signed)
-			return (uint64_t)((int64_t)a >> (b > 63 ? 63 : b));
-		return b > 63 ? 0 : a >> b;
-	case PROBES_EQ:
-		return a == b;
-	case PROBES_NE:
-		return a != b;
-	case PROBES_LT:
-		return is_signed ? (int64_t)a < (int64_t)b : a < b;
-	case PROBES_LE:
-		return is_signed ? (int64_t)a <= (int64_t)b : a <= b;
-	case PROBES_GT:
-		return is_signed ? (int64_t)a > (int64_t)b : a > b;
-	default:
-		return is_signed ? (int64_t)a >= (int64_t)b : a >= b;
-	}
 }
 
 /*
@@ -138,7 +89,7 @@ static bool emit_binary(struct compiler *c, const struct probe_node *node, struc
 				    .flags = is_signed ? PROBES_SIGNED : 0 };
 
 	if (left->where == CVALUE_CONSTANT && right->where == CVALUE_CONSTANT) {
-		left->number = compute(node->code, left->number, right->number, is_signed);
+		left->number = probes_calculate(node->code, left->number, right->number, is_signed);
 		return true;
 	}
 	if (!cc_load_register(c, node, left, reg))
@@ -391,17 +342,6 @@ static bool eval_address(struct compiler *c, const struct probe_node *node, stru
 
 /* ---- casts ---- */
 
-static uint64_t extend(uint64_t number, unsigned size, bool is_signed)
-{
-	unsigned shift = 64 - 8 * size;
-
-	if (shift == 0 || shift > 56)
-		return number;
-	if (is_signed)
-		return (uint64_t)((int64_t)(number << shift) >> shift);
-	return number << shift >> shift;
-}
-
 static bool eval_cast(struct compiler *c, const struct probe_node *node, struct cvalue *ret,
 		      uint8_t reg)
 {
@@ -423,7 +363,7 @@ static bool eval_cast(struct compiler *c, const struct probe_node *node, struct 
 		return cc_refuse(c, node, "a probe cannot turn floating-point numbers into others");
 	is_signed = to.flags & PROBE_TYPE_IS_SIGNED;
 	if (ret->where == CVALUE_CONSTANT) {
-		ret->number = extend(ret->number, (unsigned)to.size, is_signed);
+		ret->number = probes_extend(ret->number, (unsigned)to.size, is_signed);
 	} else if (to.size < 8) {
 		if (!cc_emit_extend(c, ret->reg, (unsigned)to.size, is_signed))
 			return false;

@@ -68,7 +68,6 @@ static uint64_t n_produced(const struct session *s, unsigned i, unsigned cpu)
 	return count.n_produced;
 }
 
-/* Starts what is wanted; what cannot run is left out with its reason. */
 /*
  * `nameless`: why the source that gives names is missing, or NULL. What happens to
  * threads without names, which is all that comes from the kernel, is left out then.
@@ -84,17 +83,33 @@ static int acquire_source(struct session *s, unsigned i, const char *nameless)
 	return -ENODEV;
 }
 
+static bool is_wanted(const struct session *s, unsigned i)
+{
+	return collectors[i]->always || (s->config.sources & 1u << i);
+}
+
+/* What names things first of all: the others are waited for while it looks what there is. */
+static void prepare_sources(struct session *s)
+{
+	sources_prepare(s->env.sources, 0);
+	for (int turn = 1; turn >= 0; turn--)
+		for (unsigned i = 1; i < s->n_sources; i++)
+			if (is_wanted(s, i) && collectors[i]->loads_longest == turn)
+				sources_prepare(s->env.sources, i);
+}
+
+/* Starts what is wanted; what cannot run is left out with its reason. */
 static int acquire_sources(struct session *s, char why[WHY_LEN])
 {
 	unsigned n_on = 0, n_wanted = 0;
 	const char *nameless = NULL;
 
+	prepare_sources(s);
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
-		bool wanted = collectors[i]->always || (s->config.sources & 1u << i);
 		int r;
 
-		if (!wanted)
+		if (!is_wanted(s, i))
 			continue;
 		r = ledger_new(s->n_cpus, &src->ledger);
 		if (r < 0)
@@ -114,7 +129,7 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
 }
@@ -126,7 +141,10 @@ static bool is_must(const struct session *s, unsigned i)
 	       (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0);
 }
 
-/* After this the sources give what this session alone asked for. */
+/*
+ * After this the sources give what this session alone asked for. Before it begins: some
+ * wait for where their probes are to be, and all shall begin at one moment.
+ */
 static int open_sources(struct session *s, char why[WHY_LEN])
 {
 	for (unsigned i = 0; i < s->n_sources; i++) {
@@ -145,7 +163,7 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (is_must(s, i) || r == -ENOMEM)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 		sources_release(s->env.sources, i);
 		src->on = false;
 	}
@@ -247,15 +265,16 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 		r = trace_writer_tap(s->writer, env->tap, env->sink_ctx);
 	if (r == 0)
 		r = acquire_sources(s, why);
+	sources_forget(env->sources);
 	if (r < 0)
 		goto fail;
-	r = begin(s);
-	if (r == 0)
-		r = open_sources(s, why);
+	r = open_sources(s, why);
 	if (r < 0)
 		goto fail;
 	plan_sampling(s);
-	r = session_write_head(s);
+	r = begin(s);
+	if (r == 0)
+		r = session_write_head(s);
 	if (r == 0)
 		r = new_encoders(s);
 	if (r == 0)
@@ -448,6 +467,11 @@ static int tell_unfinished(struct session *s)
 	return session_write_unfinished(s);
 }
 
+void session_hurry(struct session *s)
+{
+	s->hurried = true;
+}
+
 int session_finish(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
@@ -456,7 +480,8 @@ int session_finish(struct session *s, uint64_t now_ns)
 		return r;
 	if (!s->is_written) {
 		r = tell_unfinished(s);
-		if (r == 0 && any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+		if (r == 0 && !s->hurried && any_pending(s) &&
+		    now_ns < s->stop_ns + FINISH_WAIT_NS) {
 			r = session_flush(s, now_ns);
 			return r < 0 ? r : -EAGAIN;
 		}
@@ -466,7 +491,7 @@ int session_finish(struct session *s, uint64_t now_ns)
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}
-	if (r == 0 && session_lines_pending(s, now_ns))
+	if (r == 0 && !s->hurried && session_lines_pending(s, now_ns))
 		return -EAGAIN;
 	s->done = true;
 	if (r == 0)

@@ -29,6 +29,7 @@
 #define BUSY_INTERVAL_NS  NS_PER_MS
 #define DRAIN_SLICE_NS	  (10 * NS_PER_MS)
 #define CATCH_UP_NS	  (50 * NS_PER_MS)
+#define LAST_DRAIN_NS	  (200 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
 #define TICK_INTERVAL_NS  NS_PER_SEC
 
@@ -51,7 +52,8 @@ struct session_manager {
 	struct managed_session *first;
 	size_t n_sessions;
 	uint32_t last_id;
-	uint8_t last_user;	    /* number given last */
+	uint8_t last_user; /* number given last */
+	struct session_users_starts user_starts;
 	struct event_source *timer; /* while there are sessions */
 	uint64_t interval_ns;	    /* of the timer */
 	uint64_t flushed_ns, ticked_ns;
@@ -189,13 +191,19 @@ static void update_users(struct session_manager *m)
 	sources_set_users(m->sources, &users);
 }
 
-static int number_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
+static int admit_user(struct session_manager *m, struct trace_owner *owner, char why[WHY_LEN])
 {
 	const struct session_users_limits limits = { m->env.max_sessions, m->env.user_sessions };
 	struct session_user list[EVENT_MAX_STREAMS];
 
-	return session_users_number(list, list_owners(m, list), &limits, &m->last_user, owner, why,
-				    WHY_LEN);
+	int r;
+
+	r = session_users_number(list, list_owners(m, list), &limits, &m->last_user, owner, why,
+				 WHY_LEN);
+	if (r == 0)
+		r = session_users_start(&m->user_starts, owner->uid, m->env.user_starts, boot_ns(),
+					why, WHY_LEN);
+	return r;
 }
 
 /* ---- the end of a session ---- */
@@ -249,6 +257,21 @@ static void end_session(struct managed_session *ms)
 				 : strerror(-session_error(ms->session)));
 	ms->owner.ended(ms->owner.ctx, ms->session, ms->reason);
 	remove_session(ms);
+}
+
+void session_manager_end_all(struct session_manager *m)
+{
+	uint64_t now_ns = boot_ns();
+
+	(void)sources_drain(m->sources, now_ns, LAST_DRAIN_NS);
+	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
+		next = ms->next;
+		if (!ms->stopping)
+			continue;
+		session_hurry(ms->session);
+		(void)session_finish(ms->session, now_ns); /* an error is remembered */
+		end_session(ms);
+	}
 }
 
 /* Returns whether the session is over. */
@@ -415,7 +438,7 @@ int session_manager_start(struct session_manager *m, struct trace_config *config
 		return -ENOTSUP;
 	}
 	if (config->owner.only_own) {
-		r = number_user(m, &config->owner, why);
+		r = admit_user(m, &config->owner, why);
 		if (r < 0)
 			return r;
 	}

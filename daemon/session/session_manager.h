@@ -26,11 +26,12 @@ struct session_manager_env {
 	struct symbolizer *symbolizer;
 	struct unwinder *unwinder;
 	struct interpreter *interpreter;
-	struct probes *probes; /* of the whole daemon */
+	struct probes *probes;	   /* of the whole daemon */
 	const char *marker_socket; /* kept, not copied; NULL: none */
 	size_t ring_bytes;
 	unsigned max_sessions;
-	unsigned user_sessions; /* of one user who may see their own processes alone */
+	/* Of one user who may see their own processes alone: at a time, and begun a minute. */
+	unsigned user_sessions, user_starts;
 };
 
 int session_manager_new(const struct session_manager_env *env, struct session_manager **ret);
@@ -62,8 +63,8 @@ struct session_owner {
 
 /*
  * If `config->owner.only_own`, of the processes of that user alone; the number is given here.
- * -EBUSY: all slots are taken, or all that such users may have. -ENODEV: nothing of what was asked for can run
- * here. `why` explains. `duration_ns` 0: until stopped.
+ * -EBUSY: all slots are taken, or all that such users may have. -ENODEV: nothing of what was asked
+ * for can run here. `why` explains. `duration_ns` 0: until stopped.
  */
 int session_manager_start(struct session_manager *m, struct trace_config *config,
 			  uint64_t duration_ns, const struct session_owner *owner,
@@ -74,6 +75,8 @@ void session_manager_stop(struct managed_session *ms, const char *reason);
 void session_manager_abandon(struct managed_session *ms);
 /* Ends all, as for a shutdown. */
 void session_manager_stop_all(struct session_manager *m, const char *reason);
+/* Time is up: those that have been stopped end now, whole, with what there is. */
+void session_manager_end_all(struct session_manager *m);
 /* Hands over what is in the rings by now, for 50 ms at most. Returns up to which time. */
 uint64_t session_manager_catch_up(struct session_manager *m);
 /* A child of ours is none of what is observed; 0: it has ended. There is one at a time. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_users.c - users with sessions of their own processes alone. */
+/* session_users.c - users with sessions of their own processes alone, and how often these begin. */
 #include "session_users.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+
+#include "clock.h"
 
 static bool has_number(const struct event_users *users, uint8_t number)
 {
@@ -73,5 +75,56 @@ int session_users_number(const struct session_user *sessions, size_t n,
 	}
 	if (!owner->number)
 		owner->number = new_number(last, &users);
+	return 0;
+}
+
+/* ---- how often they begin ---- */
+
+#define MINUTE_NS (60 * NS_PER_SEC)
+
+/* Each start moves `until_ns` by its share of a minute, and it is never more than that ahead. */
+static uint64_t after_one_more(uint64_t until_ns, unsigned a_minute, uint64_t now_ns)
+{
+	return (until_ns > now_ns ? until_ns : now_ns) + MINUTE_NS / a_minute;
+}
+
+/* The user's, or one that is free; else that of whoever has started least. */
+static struct session_user_start *entry_of(struct session_users_starts *starts, uint32_t uid,
+					   uint64_t now_ns)
+{
+	struct session_user_start *oldest = &starts->users[0];
+
+	for (size_t i = 0; i < SESSION_USERS_LATE; i++) {
+		struct session_user_start *u = &starts->users[i];
+
+		if (u->uid == uid && u->until_ns > now_ns)
+			return u;
+		if (u->until_ns < oldest->until_ns)
+			oldest = u;
+	}
+	*oldest = (struct session_user_start){ .uid = uid };
+	return oldest;
+}
+
+int session_users_start(struct session_users_starts *starts, uint32_t uid, unsigned a_minute,
+			uint64_t now_ns, char *why, size_t why_size)
+{
+	struct session_user_start *user = entry_of(starts, uid, now_ns);
+	uint64_t user_ns = after_one_more(user->until_ns, a_minute, now_ns);
+	uint64_t all_ns = after_one_more(starts->all_ns, SESSION_USERS_ALL * a_minute, now_ns);
+	bool is_users = user_ns > now_ns + MINUTE_NS;
+	uint64_t next_ns = (is_users ? user_ns : all_ns) - MINUTE_NS;
+
+	if (next_ns > now_ns) {
+		snprintf(why, why_size,
+			 "%s started %u recordings within a minute: try again in %u s, or ask for "
+			 "more user_starts in tracerd.conf",
+			 is_users ? "this user has" : "other users have",
+			 is_users ? a_minute : SESSION_USERS_ALL * a_minute,
+			 (unsigned)((next_ns - now_ns + NS_PER_SEC - 1) / NS_PER_SEC));
+		return -EAGAIN;
+	}
+	user->until_ns = user_ns;
+	starts->all_ns = all_ns;
 	return 0;
 }

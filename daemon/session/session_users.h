@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_users.h - which users have sessions of their own processes alone, by which
- * number their records are known, and how many such sessions there may be.
+ * number their records are known, how many such sessions there may be, and how often they
+ * may begin.
  */
 #ifndef SESSION_USERS_H
 #define SESSION_USERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,5 +35,24 @@ struct session_users_limits {
 int session_users_number(const struct session_user *sessions, size_t n,
 			 const struct session_users_limits *limits, uint8_t *last,
 			 struct trace_owner *owner, char *why, size_t why_size);
+
+/*
+ * Starts of sessions: each has programs loaded into the kernel, for which all wait. So many
+ * at once, and as many a minute; of all users together SESSION_USERS_ALL times as many.
+ */
+#define SESSION_USERS_ALL  3
+#define SESSION_USERS_LATE 128 /* users who have started something in the last minute */
+
+struct session_users_starts {
+	uint64_t all_ns; /* when it is as if none had started anything; likewise each user's */
+	struct session_user_start {
+		uint32_t uid;
+		uint64_t until_ns; /* in the past: free */
+	} users[SESSION_USERS_LATE];
+};
+
+/* One start more, by `uid` at `now_ns`. -EAGAIN with `why`, and it is not counted: too many. */
+int session_users_start(struct session_users_starts *starts, uint32_t uid, unsigned a_minute,
+			uint64_t now_ns, char *why, size_t why_size);
 
 #endif

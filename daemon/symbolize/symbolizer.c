@@ -90,7 +90,6 @@ fail:
 int symbolizer_start(struct symbolizer *sym, struct event_loop *loop)
 {
 	sym->loop = loop;
-	symbolizer_load_kallsyms(sym); /* takes some 50 ms: now rather than at the first sample */
 	return files_pool_start(sym->pool, loop);
 }
 

@@ -139,10 +139,12 @@ void symbolizer_kernel_change(struct symbolizer *sym, const struct kernel_change
 
 void symbolizer_kernel_told(struct symbolizer *sym)
 {
-	symbolizer_load_kallsyms(sym);
+	bool was_tried = sym->kallsyms_tried;
+
 	symbolizer_kernel_missed(sym);
-	/* Now: at the first question some of it may be gone. */
-	if (sym->kallsyms)
+	/* Now: at the first question some of it may be gone. It takes some 50 ms. */
+	symbolizer_load_kallsyms(sym);
+	if (sym->kallsyms && was_tried)
 		(void)reload(sym);
 }
 

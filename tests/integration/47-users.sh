@@ -163,4 +163,21 @@ if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 1 ]; then
 	check "no function of the kernel, but that they were there" python3 "$WHOSE" me.trace \
 		-do_syscall -entry_SYSCALL -schedule -x64_sys '+[kernel]'
 fi
+
+# ---- how often ----
+
+stop_tracerd
+printf 'group = %s\nusers = own\nuser_starts = 2\n' $GROUP >tracerd.conf
+start_tracerd --config tracerd.conf
+started() { # UID: how often, of 12 times
+	local n
+	for ((n = 0; n < 12; n++)); do
+		asks "$1" record -q -s cpu -d 10ms -f -o - >/dev/null 2>often.out || break
+	done
+	echo "$n recordings"
+	[ $n -ge 2 ] && grep -q 'this user has started 2 recordings within a minute: try again in' often.out
+}
+check "two recordings a minute, and no loop of them" started $ME
+check "the other user has two, too" started $OTHER
+check "root as many as it likes" gives 0 . "$O/tracectl" --socket "$SOCKET" record -d 10ms -f -o often.trace
 check "the daemon ends when asked" stop_tracerd

@@ -19,16 +19,25 @@ seen() { # COMMAND ARGS...
 # ---- clients ----
 
 cat >"$T/get.py" <<'EOF2'
-# PORT [OTHER]: by the ssl module; OTHER: "pieces" sends the ClientHello in three, "twice" resumes.
+# PORT [OTHER]: by the ssl module; OTHER: "pieces" sends the ClientHello in three, "twice" resumes,
+# a number is the port it comes from.
 import socket, ssl, sys, time
 port, other = int(sys.argv[1]), sys.argv[2:]
 context = ssl.create_default_context()
 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 request = b"GET /s.txt HTTP/1.1\r\nHost: www.test.lan\r\nConnection: close\r\n\r\n"
 
+def connect():
+    if not other or not other[0].isdigit():
+        return socket.create_connection(("www.test.lan", port))
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("10.77.0.2", int(other[0])))
+    s.connect(("10.77.0.1", port))
+    return s
+
 def get(session=None):
-    s = context.wrap_socket(socket.create_connection(("www.test.lan", port)),
-                            server_hostname="www.test.lan", session=session)
+    s = context.wrap_socket(connect(), server_hostname="www.test.lan", session=session)
     s.sendall(request)
     while s.recv(4096):
         pass
@@ -109,10 +118,17 @@ clients() {
 		-servername other.test.lan -alpn http/1.1
 	STDIN=$T/request client "" www.test.lan 1 openssl s_client -quiet -connect www.test.lan:8444 -tls1_2 \
 		-cipher ECDHE-ECDSA-CHACHA20-POLY1305
+	STDIN=$T/request client "" www.test.lan 1 tstclnt -h www.test.lan -p 8444 -o -D -4
+	client "" www.test.lan 1 gron -k $https:8444/s.txt
+	# Whose first key the server does not take: it is asked for another.
+	STDIN=$T/request client "" www.test.lan 1 openssl s_client -quiet -connect www.test.lan:8443 \
+		-groups P-384:X25519
 	client "" www.test.lan 1 python3 "$T/get.py" 8444
 	client "" www.test.lan 1 python3 "$T/get.py" 8444 pieces
 	client "" www.test.lan 2 python3 "$T/get.py" 8444 twice
 	client "" www.test.lan 2 python3 "$T/get.py" 8445 twice
+	client "" www.test.lan 1 python3 "$T/get.py" 8444 20000 # one port, two servers: below those
+	client "" www.test.lan 1 python3 "$T/get.py" 8445 20000 # that the kernel gives out
 	client "" www.test.lan 1 node "$T/get.js"
 	client "" www.test.lan 1 java -XX:TieredStopAtLevel=1 -Xshare:auto "$T/Get.java"
 	client h2,h2-16,h2-14,http/1.1 "" 1 h2load -n 20 -c 1 https://10.77.0.1:8443/s.txt

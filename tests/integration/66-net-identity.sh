@@ -37,6 +37,28 @@ spawn_at $S python3 "$T/resets.py"
 RESETS=$!
 wait_for 10 listens $S t 8300 || fail "a server that resets starts"
 
+# Takes a connection, and then nothing that is sent to it.
+cat >"$T/filters.py" <<'EOF2'
+import ctypes, signal, socket, struct
+s = socket.create_server(("10.77.0.1", 8301))
+c, _ = s.accept()
+nothing = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))
+SO_ATTACH_FILTER = 26
+c.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(nothing)))
+c.sendall(b"x")
+signal.pause()
+EOF2
+cat >"$T/sends.py" <<'EOF2'
+import socket, time
+s = socket.create_connection(("10.77.0.1", 8301))
+s.recv(1)
+s.sendall(b"for nobody")
+time.sleep(0.1)
+EOF2
+spawn_at $S python3 "$T/filters.py"
+FILTERS=$!
+wait_for 10 listens $S t 8301 || fail "a server that filters starts"
+
 # Keeps what is idle.
 cat >"$T/idle.py" <<'EOF2'
 import socket, sys
@@ -79,10 +101,25 @@ resets() {
 	RESETTER=$LAST
 	ask curl -s http://10.77.0.1:8300/never
 	VICTIM=$LAST
+	ask python3 "$T/sends.py"
+}
+
+# ---- in a container ----
+
+cgroup_root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+id=$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')
+group=$cgroup_root/docker-$id.scope
+CONTAINED=
+contained() {
+	[ -n "$cgroup_root" ] && mkdir "$group" 2>/dev/null || return
+	ask sh -c 'echo $$ >"$1/cgroup.procs" && exec curl -s -o /dev/null http://10.77.0.1:8080/s.txt' sh "$group"
+	CONTAINED=$LAST
 }
 
 all() {
+	contained
 	shares
+	sleep 1 # for as long a connection has no counters of its own
 	reuses
 	twins
 	resets
@@ -96,9 +133,16 @@ spawn_at $C python3 "$T/idle.py" "$T/hold" 9<&- >"$T/idle.out"
 IDLE=$!
 wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
 
+# One that is used all the time.
+spawn_at $C "$prog/netclient" number 10.77.0.1 8080 60000
+BUSY=$!
+
 start_tracerd
 record all all
+kill $BUSY
 exec 9>&-
+[ -z "$CONTAINED" ] || rmdir "$group"
+[ -z "$CONTAINED" ] || check "a container is told by its id" seen contained "$CONTAINED" "${id:0:12}"
 check "each request is of the thread that has sent it, on one connection" seen requests "$T/did"
 check "the bytes that a process has sent are its own" seen bytes "$T/did"
 check "a descriptor's connections are told apart, none is longer than it was" \
@@ -107,8 +151,14 @@ check "the same addresses in two namespaces are two connections" \
 	seen twins "$T/one" "$(netns s)" "$T/two" "$(netns others)"
 check "an idle connection is listed, from before the recording until after it" \
 	seen idle $IDLE "$(nginx_workers)"
+check "one that lasts has counters of its round trips and its window" seen counters $BUSY
 check "a client that resets its connection: sent here, received there" \
 	seen reset "$RESETTER" "$(nginx_workers)"
+# Since then the kernel says whose a packet was that it drops.
+if [ "$(printf '6.11\n%s\n' "$(uname -r)" | sort -V | head -n 1)" = 6.11 ]; then
+	check "packets that are dropped, and why" seen drops $FILTERS SOCKET_FILTER
+	check "why a connection is reset" seen why
+fi
 check "a server that does: the request is there, and failed" \
 	seen reset_request "$VICTIM" $RESETS /never
 check "the trace keeps the rules" tracectl check "$T/all.trace"

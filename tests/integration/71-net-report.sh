@@ -94,16 +94,21 @@ check "--names hash" eval "says hash 'GET #[0-9a-f]{16}' && silent hash 'test\.l
 
 begin health --net health
 only_page
-sleep 0.2
+ask "$prog/netclient" number 10.77.0.1 8080 2500
 end_recording
 check "--net health: connections, no requests" eval '
 	says health "TCP 10.77.0.1:8080" --comm curl && counts 0 health KIND=request PROCESS=curl'
+check "--net health: round trips, although nobody watches what is moved" eval "
+	'$SLICEDUMP' '$T/health.trace' | awk -F '\t' '
+		\$1 == \"track\" && \$6 == \"rtt\" { rtt[\$2] } \$1 == \"value\" && \$3 in rtt { n++ } END { exit !n }'"
 begin calls --net syscalls
 only_page
+ask curl -s http://192.0.2.1/ # for which there is no route
 sleep 0.2
 end_recording
 check "--net syscalls: also the calls" eval "
-	counts 1 calls KIND=request PROCESS=curl && '$SLICEDUMP' '$T/calls.trace' | grep -q '	recvfrom	'"
+	counts 1 calls KIND=request PROCESS=curl && '$SLICEDUMP' '$T/calls.trace' >'$T/calls' &&
+	grep -q '	recvfrom	' '$T/calls' && grep -q '	connect	.*=192.0.2.1:80.*=ENETUNREACH' '$T/calls'"
 tracectl record -q -f -s sched -d 100ms -o "$T/none.trace"
 none=$(report none 2>&1)
 check "why there is nothing is said" eval "[ $? = 1 ] && [ -z \"${none##*off: not asked for*}\" ]"

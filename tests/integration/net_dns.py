@@ -73,6 +73,11 @@ def check_served(trace, pid, kind, name, rcode):
         verdict.equal("name", q.name, title(kind, name, rcode))
         asked = [o for o in trace.lookups(side="client", type=kind, name=name) if o.begin <= q.begin <= o.end]
         verdict.equal("who asks meanwhile", len(asked), 1)
+        verdict.check(q.get("remote").startswith(("10.77.0.2:", "[fd77::2]:")), "who it says has asked:", q)
+        for o in asked:
+            for size in ("request_bytes", "response_bytes"):
+                verdict.check(o.number(size) > 20, f"{size} at the client:", o)
+                verdict.equal(size, q.number(size), o.number(size))
 
 
 def check_whose(trace, lines):
@@ -152,6 +157,7 @@ def check_connected(trace, pid, remote):
     for c in connections(trace, pid, "connection", remote):
         verdict.check("connect" in c.phases(), "no connect:", c.phases())
         verdict.check("established" in c.phases() or "TLS" in c.phases(), "not established:", c.phases())
+        verdict.check("closing" in c.phases(), "not closed:", c.phases())
         verdict.equal("error", c.get("error"), "")
         verdict.check(not c.true("before") and not c.true("unfinished"), "not all of it:", c)
 

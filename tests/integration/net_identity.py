@@ -9,8 +9,12 @@
     net_identity.py twins TRACE LINES NETNS LINES NETNS
                                                 the requests of two namespaces with the same addresses;
                                                 NETNS: the servers'
+    net_identity.py contained TRACE PID NAME    PID's connection has this container, and no other has one
+    net_identity.py counters TRACE PID          of PID's connection there are round trips and windows
     net_identity.py idle TRACE PID WORKERS      a connection that begins before and ends after
     net_identity.py reset TRACE PID WORKERS     a connection that PID has reset
+    net_identity.py drops TRACE PID REASON      packets for PID's connection are dropped
+    net_identity.py why TRACE                   each reset that was sent has a reason
     net_identity.py reset_request TRACE PID SERVER PATH
                                                 a request whose server has reset the connection
 """
@@ -131,9 +135,28 @@ def check_twins(trace, *args):
                 verdict.equal("the server's namespace", [c.get("netns") for c in rows], [netns])
 
 
+def check_contained(trace, pid, name):
+    rows = [c for c in trace.connections(side="client") if c.get("container")]
+    for c in rows:
+        print(c)
+    verdict.equal("in a container", [(c.pid, c.get("container")) for c in rows], [(int(pid), name)])
+
+
+def check_counters(trace, pid):
+    for name, most in ("rtt", 1e6), ("cwnd", 1e5):
+        values = [v[2] for v in trace.values if v[1].pid == int(pid) and v[1].name == name]
+        print(name, len(values), values[:5])
+        verdict.check(values, "no values of", name)
+        verdict.check(all(0 < v < most for v in values), "no such thing as", name, values)
+    for c in [c for c in trace.connections(side="client") if c.pid == int(pid)]:
+        verdict.check(0 < c.number("rtt_us") < 1e6 and c.number("cwnd") > 0, "at its end:", c)
+
+
 def check_idle(trace, pid, workers):
+    ends = {c.get("local") for c in trace.connections(side="client") if c.pid == int(pid)}
     for side, pids in (("client", {int(pid)}), ("server", {int(p) for p in workers.split(",")})):
-        rows = [c for c in trace.connections(side=side) if c.pid in pids and c.true("before")]
+        rows = [c for c in trace.connections(side=side) if c.pid in pids and c.true("before")
+                and (side == "client" or c.get("remote") in ends)]
         for c in rows:
             print(c)
         verdict.equal(f"{side}'s", len(rows), 1)
@@ -164,6 +187,21 @@ def check_reset(trace, pid, workers):
         for o in others:
             print(o)
             verdict.equal("resets received", len(instants_of(trace, o, "reset received")), 1)
+
+
+def check_drops(trace, pid, reason):
+    for c in [c for c in trace.connections(side="server") if c.pid == int(pid)]:
+        reasons = {i.get("reason") for i in instants_of(trace, c, "drop")}
+        verdict.equal("reasons", reasons, {reason})
+        return
+    verdict.wrong("no connection of", pid)
+
+
+def check_why(trace):
+    sent = [i for i in trace.instants if i.category == "tcp" and i.name == "reset sent"]
+    verdict.check(sent, "nobody has reset anything")
+    for i in sent:
+        verdict.check(i.get("reason"), "no reason:", i)
 
 
 def check_reset_request(trace, pid, server, path):

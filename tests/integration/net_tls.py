@@ -8,6 +8,7 @@
     net_tls.py turns TRACE CLIENTS              each has at least one exchange after its handshake
     net_tls.py alert TRACE PID REMOTE ALERT     a handshake that has failed
     net_tls.py no_tls TRACE PID                 the other end's answer was no TLS
+    net_tls.py handshake TRACE PID VERSION      PID has made one, of this version
     net_tls.py many TRACE PID WORKERS N         N handshakes, all of them at both ends
 """
 import sys
@@ -34,6 +35,19 @@ def tls_of(trace, pid):
     return sorted(rows, key=lambda c: c.begin)
 
 
+def port(address):
+    return address.rsplit(":", 1)[-1]
+
+
+# A client's port comes again when it connects to another of the server's.
+def ends_at_client(connection):
+    return connection.get("local"), port(connection.get("remote"))
+
+
+def ends_at_server(connection):
+    return connection.get("remote"), port(connection.get("local"))
+
+
 def read_log(path):
     names = "version cipher sni reused alpn".split()
     entries = {}
@@ -41,16 +55,20 @@ def read_log(path):
         for line in f:
             fields = line.split()
             address = f"[{fields[3]}]" if ":" in fields[3] else fields[3]
-            entries[f"{address}:{fields[4]}"] = dict(zip(names, fields[13:]))
+            entries[f"{address}:{fields[4]}", fields[5]] = dict(zip(names, fields[13:]))
     return entries
+
+
+def of_workers(trace, workers):
+    workers = {int(p) for p in workers.split(",")}
+    return {ends_at_server(c): c for c in trace.connections(side="server") if c.pid in workers}
 
 
 def check_clients(trace, log, ciphers, clients, workers):
     entries = read_log(log)
     with open(ciphers, encoding="ascii") as f:
         standard = {line.split()[2]: line.split()[0] for line in f if " - " in line}
-    servers = {c.get("remote"): c for c in trace.connections(side="server") if c.pid in
-               {int(p) for p in workers.split(",")}}
+    servers = of_workers(trace, workers)
     good = total = 0
     for pid, offer, sni, n, what in read_clients(clients):
         rows = tls_of(trace, pid)
@@ -58,12 +76,12 @@ def check_clients(trace, log, ciphers, clients, workers):
         verdict.equal(f"handshakes of {what}", len(rows), int(n))
         for c in rows:
             before = verdict.n
-            entry = entries.get(c.get("local"))
+            entry = entries.get(ends_at_client(c))
             if not entry:
                 verdict.wrong("nginx knows nothing of", c)
                 continue
             compare(c, what, offer, sni, entry, standard)
-            other = servers.get(c.get("local"))
+            other = servers.get(ends_at_client(c))
             if other:
                 verdict.equal(f"the server's side of {what}", handshake(other), handshake(c))
                 verdict.check(c.flows & other.flows or not c.flows, "no flow:", c, other)
@@ -116,14 +134,20 @@ def check_no_tls(trace, pid):
     verdict.check(rows, "no connection")
 
 
+def check_handshake(trace, pid, version):
+    rows = tls_of(trace, pid)
+    verdict.equal("versions", [c.get("tls_version") for c in rows], [version])
+    for c in rows:
+        verdict.check("TLS" in c.phases(), "no phase:", c)
+
+
 def check_many(trace, pid, workers, n):
     rows = tls_of(trace, pid)
     verdict.share("the client's", len(rows), int(n))
-    workers = {int(p) for p in workers.split(",")}
-    theirs = {c.get("remote"): c for c in trace.connections(side="server") if c.pid in workers}
+    theirs = of_workers(trace, workers)
     both = 0
     for c in rows:
-        other = theirs.get(c.get("local"))
+        other = theirs.get(ends_at_client(c))
         both += bool(other) and handshake(other) == handshake(c)
     verdict.share("the same at both ends", both, int(n))
 

@@ -142,6 +142,7 @@ lab_nginx() {
 			ssl_certificate $T/cert.pem;
 			ssl_certificate_key $T/key.pem;
 			ssl_protocols TLSv1.2 TLSv1.3;
+			ssl_ecdh_curve X25519:prime256v1;
 			upstream page { server 127.0.0.1:8080; keepalive 8; }
 			server {
 				listen 8080;
@@ -184,8 +185,8 @@ nginx_workers() {
 	pgrep -P "$NGINX" | paste -sd, -
 }
 
-# Of test.lan it knows www (A, AAAA), v4 (A), alias (CNAME www), many (20 A), big (TXT, 1,200
-# bytes); other names of it do not exist, all else is refused.
+# Of test.lan it knows www (A, AAAA), v4 (A), alias (CNAME www), many (20 A), mid and big (TXT,
+# 800 and 1,200 bytes); other names of it do not exist, all else is refused.
 lab_dns() {
 	need dnsmasq dnsmasq-base
 	{
@@ -207,6 +208,7 @@ lab_dns() {
 		done
 		for i in $(seq 6); do
 			echo "txt-record=big.test.lan,$(printf '%0200d' "$i")"
+			[ "$i" -gt 4 ] || echo "txt-record=mid.test.lan,$(printf '%0200d' "$i")"
 		done
 	} >"$T/dnsmasq.conf"
 	# It stays one process, and says on stderr what it is asked.

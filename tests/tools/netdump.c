@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "bpf_load.h"
@@ -38,7 +39,7 @@ static void print_sock(const struct net_sock *s)
 	printf(" sock=%llu role=%u proto=%u", (unsigned long long)s->cookie, s->role, s->protocol);
 	if (s->family == AF_UNIX) {
 		printf(" unix peer=%llu path=%.*s", (unsigned long long)s->unix_sock.peer_cookie,
-		       s->unix_sock.path_len, (const char *)s->unix_sock.path);
+		       MIN(s->unix_sock.path_len, NET_PATH_LEN), (const char *)s->unix_sock.path);
 		return;
 	}
 	inet_ntop(s->family, s->inet.local, local, sizeof(local));

@@ -143,9 +143,11 @@ static uint64_t calculate(const struct probes_insn *insn, uint64_t a, uint64_t b
 	case PROBES_XOR:
 		return a ^ b;
 	case PROBES_SHL:
-		return a << (b & 63);
+		return b > 63 ? 0 : a << b;
 	case PROBES_SHR:
-		return is_signed ? (uint64_t)((int64_t)a >> (b & 63)) : a >> (b & 63);
+		if (is_signed)
+			return (uint64_t)((int64_t)a >> (b > 63 ? 63 : b));
+		return b > 63 ? 0 : a >> b;
 	default:
 		return compare(insn, a, b);
 	}

@@ -50,7 +50,7 @@ START_TEST(every_key_is_read)
 {
 	ck_assert_int_eq(parse("# a comment\n; another\n\n[daemon]\n  ring_size=64K\n"
 			       "\tclient_queue =1M \r\nmax_sessions= 3\nmax_clients = 1024\n"
-			       "users = own\nuser_sessions = 5\nuser_queue = 3M\n"
+			       "users = own\nuser_sessions = 5\nuser_starts = 60\nuser_queue = 3M\n"
 			       "group = wheel"), /* without a last newline */
 			 0);
 	ck_assert_uint_eq(config.ring_bytes, 64 << 10);
@@ -60,6 +60,7 @@ START_TEST(every_key_is_read)
 	ck_assert_str_eq(config.group, "wheel");
 	ck_assert_str_eq(config.users, "own");
 	ck_assert_uint_eq(config.user_sessions, 5);
+	ck_assert_uint_eq(config.user_starts, 60);
 	ck_assert_uint_eq(config.user_queue_bytes, 3 << 20);
 	ck_assert_int_eq(parse("users = all\n"), -EINVAL);
 	ck_assert_str_eq(err, "conf:1: users = 'all' is neither own nor none");

@@ -163,6 +163,9 @@ START_TEST(what_was_not_copied_is_told)
 		ck_assert(m.cut);
 		ck_assert_str_eq(m.name, "www.example.org");
 		ck_assert_uint_eq(m.n_addresses, (n >= 63) + (n >= 79));
+		/* All the answers are there before the end. */
+		ck_assert_uint_eq(strstr(m.answers, "...") != NULL, n < 79);
+		ck_assert_uint_eq(m.len, b.n);
 	}
 }
 END_TEST
@@ -361,6 +364,8 @@ START_TEST(a_query_and_its_answer_are_one)
 	ck_assert_uint_eq(told[0].tgid, 5);
 	ck_assert_uint_eq(told[0].tid, 1);
 	ck_assert_uint_eq(told[0].n_sent, 1);
+	ck_assert_uint_eq(told[0].request_bytes, of_hex(query_a).n);
+	ck_assert_uint_eq(told[0].response_bytes, of_hex(answer_a).n);
 	ck_assert_str_eq(told[0].question.name, "www.example.org");
 	ck_assert_uint_eq(told[0].question.qtype, 1);
 	ck_assert_str_eq(told[0].answer.answers, "CNAME example.org, 93.184.216.34, 93.184.216.35");
@@ -416,6 +421,7 @@ START_TEST(a_repeated_query_is_one_with_all_its_answers)
 	datagram(answer_a, 12 * S_NS, 53); /* of the second one: not too late */
 	ck_assert_uint_eq(n_told, 1);
 	ck_assert_uint_eq(told[0].n_sent, 2);
+	ck_assert_uint_eq(told[0].request_bytes, 2 * of_hex(query_a).n);
 	ck_assert_uint_eq(told[0].begin_ns, 1 * S_NS);
 	datagram(answer_a, 13 * S_NS, 53); /* of the first one */
 	ck_assert_uint_eq(n_told, 1);
@@ -566,7 +572,8 @@ START_TEST(messages_are_found_in_a_stream_however_it_is_cut)
 		say(NET_RESPONSE, &answers, chunks[i], 2 * S_NS);
 		ck_assert_uint_eq(n_told, 2);
 		for (unsigned k = 0; k < 2; k++) {
-			ck_assert(told[k].transport == DNS_TCP && told[k].has_question && told[k].has_answer);
+			ck_assert(told[k].transport == DNS_TCP && told[k].has_question &&
+				  told[k].has_answer);
 			ck_assert_uint_eq(told[k].begin_ns, 1 * S_NS);
 			ck_assert_uint_eq(told[k].end_ns, 2 * S_NS);
 			ck_assert(!told[k].answer.cut);

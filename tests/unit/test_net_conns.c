@@ -279,6 +279,15 @@ START_TEST(both_ends_of_a_query_have_one_flow)
 	ck_assert_ptr_nonnull(net_find_nth("A example.org", 1));
 	ck_assert_uint_eq(net_find_nth("A example.org", 0)->n_flows, 1);
 	ck_assert_uint_eq(net_count_flow(net_find_nth("A example.org", 0)->flows[0]), 2);
+	/* The server's end says who has asked, and both how much it was. */
+	for (size_t i = 0; i < 2; i++) {
+		const struct net_read_slice *s = net_find_nth("A example.org", i);
+		bool serves = strcmp(net_arg_of(s, "side"), "server") == 0;
+
+		ck_assert_str_eq(net_arg_of(s, "remote"), serves ? "10.0.0.1:40000" : "");
+		ck_assert_str_eq(net_arg_of(s, "request_bytes"), "29");
+		ck_assert_str_eq(net_arg_of(s, "response_bytes"), "45");
+	}
 }
 END_TEST
 

@@ -438,6 +438,27 @@ START_TEST(a_unix_socket_is_a_connection_without_payload)
 }
 END_TEST
 
+/* Of one that is too long its end is there. */
+START_TEST(a_long_name_of_a_unix_socket_is_cut)
+{
+	struct net_bytes_event ev = { .tx_bytes = 100, .tx_messages = 1 };
+
+	ev.sock.cookie = COOKIE;
+	ev.sock.family = AF_UNIX;
+	ev.sock.protocol = SOCK_STREAM;
+	ev.sock.role = NET_ROLE_CLIENT;
+	ev.sock.unix_sock.path_len = NET_PATH_LEN + 1;
+	memset(ev.sock.unix_sock.path, 'x', NET_PATH_LEN);
+	ev.first_ns = ev.hdr.time_ns = net.start_ns + 1 * MS;
+	ev.hdr.type = NET_BYTES;
+	ev.hdr.tgid = CLIENT_PID;
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "remote"),
+			 "\u2026xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
+}
+END_TEST
+
 /* What had not been told when the recording ended is told then. */
 START_TEST(the_last_bytes_of_a_unix_socket_are_counted)
 {
@@ -518,6 +539,7 @@ int main(void)
 	tcase_add_test(tc, retransmits_are_instants_and_counted);
 	tcase_add_test(tc, drops_and_resets_say_why);
 	tcase_add_test(tc, a_unix_socket_is_a_connection_without_payload);
+	tcase_add_test(tc, a_long_name_of_a_unix_socket_is_cut);
 	tcase_add_test(tc, the_last_bytes_of_a_unix_socket_are_counted);
 	tcase_add_test(tc, bytes_of_a_process_are_counted);
 	suite_add_tcase(s, tc);

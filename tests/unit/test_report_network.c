@@ -222,6 +222,68 @@ START_TEST(what_is_read_in_clear_text_is_told_once)
 }
 END_TEST
 
+/* One more of app's, behind the others. */
+static TracePacket *add_request(const char *url, const char *arg, const char *value)
+{
+	uint64_t lane = n.request->track_event->track_uuid;
+	TracePacket *pkt = good_net_slice(&n, lane, "GET /more", "http", 300000, 310000);
+
+	good_net_put_text(&n, pkt, "method", "GET");
+	good_net_put_text(&n, pkt, "url", url);
+	good_net_put_number(&n, pkt, "status", 200);
+	good_net_put_text(&n, pkt, arg, value);
+	return pkt;
+}
+
+START_TEST(what_follows_a_request_is_called_by_what_it_is)
+{
+	add_request("http://a.example/ws", "proto", "WebSocket");
+	add_request("b.example:443", "proto", "tunnel");
+	ck_assert_int_eq(report("--from 0.25"), 0);
+	assert_says(out, " WebSocket a.example/ws ");
+	assert_says(out, " tunnel b.example:443 ");
+	assert_silent("GET");
+}
+END_TEST
+
+START_TEST(what_fails_behind_its_head_says_so)
+{
+	static const struct {
+		const char *url, *error, *status;
+	} cases[] = { { "/1", "connection closed", "/1 closed " },
+		      { "/2", "reset by peer", "/2 reset " },
+		      { "/3", "stream reset: 8", "/3 reset: 8 " } };
+	char *at;
+
+	for (size_t i = 0; i < 3; i++)
+		add_request(cases[i].url, "error", cases[i].error);
+	good_net_put_number(&n, add_request("/4", "proto", "HTTP/2"), "grpc_status", 5);
+	ck_assert_int_eq(report("--from 0.25"), 0);
+	while ((at = strstr(out, "  "))) /* columns may be as wide as they want */
+		memmove(at, at + 1, strlen(at));
+	for (size_t i = 0; i < 3; i++)
+		assert_says(out, cases[i].status);
+	assert_says(out, "/4 grpc 5 ");
+	assert_says(out, "4 exchanges, 4 failed");
+}
+END_TEST
+
+START_TEST(bytes_of_datagrams_are_of_no_connection)
+{
+	TracePacket *pkt = good_net_slice(&n, n.lookup->track_event->track_uuid, "A b.example",
+					  "dns", 300000, 310000);
+
+	good_net_put_text(&n, pkt, "proto", "UDP");
+	good_net_put_number(&n, pkt, "request_bytes", 1 << 20);
+	good_net_put_number(&n, pkt, "response_bytes", 45);
+	ck_assert_int_eq(report("--from 0.25"), 0);
+	assert_says(out, "1 exchange; 1.05 MB sent, 45 B received");
+	/* With connections there are theirs and these. */
+	ck_assert_int_eq(report("--pid 100"), 0);
+	assert_says(out, "8 exchanges, 3 failed, 1 not over; 1.05 MB sent");
+}
+END_TEST
+
 START_TEST(many_requests_stay_readable)
 {
 	uint64_t lane = n.request->track_event->track_uuid;
@@ -281,13 +343,15 @@ static void report_in_terminal(const char *columns, const char *term)
 	pid = fork();
 	if (pid == 0) {
 		char *argv[] = { (char *)"report", (char *)"--network", path, NULL };
-		int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+		int terminal = open(ptsname(master), O_RDWR | O_NOCTTY), status;
 
 		setenv("COLUMNS", columns, 1);
 		setenv("TERM", term, 1);
 		unsetenv("NO_COLOR");
 		dup2(terminal, STDOUT_FILENO);
-		_exit(cmd_report(3, argv));
+		status = cmd_report(3, argv);
+		fflush(stdout); /* as main() does */
+		_exit(status);
 	}
 	ck_assert_int_gt(pid, 0);
 	/* Until the other side is closed, which is an error here. */
@@ -349,6 +413,9 @@ int main(void)
 	tcase_add_test(tc, what_has_no_end_goes_on_to_the_end);
 	tcase_add_test(tc, a_connection_whose_talk_is_understood_is_no_row);
 	tcase_add_test(tc, what_is_read_in_clear_text_is_told_once);
+	tcase_add_test(tc, what_follows_a_request_is_called_by_what_it_is);
+	tcase_add_test(tc, what_fails_behind_its_head_says_so);
+	tcase_add_test(tc, bytes_of_datagrams_are_of_no_connection);
 	tcase_add_test(tc, many_requests_stay_readable);
 	tcase_add_test(tc, percentiles_are_of_what_is_over);
 	tcase_add_test(tc, what_would_harm_a_terminal_is_escaped);

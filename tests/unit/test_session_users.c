@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "session_users.h"
 
 static const struct session_users_limits limits = { .max_sessions = 8, .user_sessions = 2 };
@@ -99,6 +100,74 @@ START_TEST(numbers_go_round_and_are_never_0)
 }
 END_TEST
 
+/* ---- how often they begin ---- */
+
+static struct session_users_starts starts;
+
+static int begins(uint32_t uid, uint64_t now_ns)
+{
+	why[0] = '\0';
+	return session_users_start(&starts, uid, 10, now_ns, why, sizeof(why));
+}
+
+START_TEST(a_user_starts_ten_at_once_and_then_one_each_six_seconds)
+{
+	uint64_t now_ns = 500 * NS_PER_SEC;
+
+	memset(&starts, 0, sizeof(starts));
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(begins(1000, now_ns), 0);
+	ck_assert_int_eq(begins(1000, now_ns), -EAGAIN);
+	ck_assert_str_eq(why, "this user has started 10 recordings within a minute: try again in 6 "
+			      "s, or ask for more user_starts in tracerd.conf");
+	ck_assert_int_eq(begins(1001, now_ns), 0);
+	/* What is refused does not count. */
+	ck_assert_int_eq(begins(1000, now_ns + 5 * NS_PER_SEC), -EAGAIN);
+	ck_assert_ptr_nonnull(strstr(why, "in 1 s,"));
+	ck_assert_int_eq(begins(1000, now_ns + 6 * NS_PER_SEC), 0);
+	ck_assert_int_eq(begins(1000, now_ns + 6 * NS_PER_SEC), -EAGAIN);
+	now_ns += 200 * NS_PER_SEC;
+	for (int i = 0; i < 10; i++)
+		ck_assert_int_eq(begins(1000, now_ns), 0);
+	ck_assert_int_eq(begins(1000, now_ns), -EAGAIN);
+}
+END_TEST
+
+START_TEST(who_has_many_numbers_has_no_more_than_three_users)
+{
+	uint64_t now_ns = 500 * NS_PER_SEC;
+	unsigned n_started = 0;
+
+	memset(&starts, 0, sizeof(starts));
+	for (uint32_t uid = 100000; uid < 100400; uid++)
+		n_started += begins(uid, now_ns) == 0;
+	ck_assert_uint_eq(n_started, 30);
+	ck_assert_str_eq(why,
+			 "other users have started 30 recordings within a minute: try again in "
+			 "2 s, or ask for more user_starts in tracerd.conf");
+	/* For a while, as fast as it goes: two seconds each. */
+	for (uint32_t i = 0; i < 600; i++)
+		n_started += begins(200000 + i, now_ns + i * NS_PER_SEC) == 0;
+	ck_assert_uint_eq(n_started, 30 + 299);
+}
+END_TEST
+
+START_TEST(more_users_than_there_is_room_for_are_still_counted)
+{
+	uint64_t now_ns = 500 * NS_PER_SEC;
+
+	memset(&starts, 0, sizeof(starts));
+	for (int i = 0; i < 999; i++)
+		ck_assert_int_eq(session_users_start(&starts, 7, 1000, now_ns, why, sizeof(why)),
+				 0);
+	for (uint32_t uid = 1000; uid < 2000; uid++)
+		ck_assert_int_eq(session_users_start(&starts, uid, 1000, now_ns, why, sizeof(why)),
+				 0);
+	ck_assert_int_eq(session_users_start(&starts, 7, 1000, now_ns, why, sizeof(why)), 0);
+	ck_assert_int_eq(session_users_start(&starts, 7, 1000, now_ns, why, sizeof(why)), -EAGAIN);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("session_users");
@@ -111,6 +180,9 @@ int main(void)
 	tcase_add_test(tc, with_another_group_it_is_another_user);
 	tcase_add_test(tc, half_of_the_sessions_is_for_those_who_see_all);
 	tcase_add_test(tc, numbers_go_round_and_are_never_0);
+	tcase_add_test(tc, a_user_starts_ten_at_once_and_then_one_each_six_seconds);
+	tcase_add_test(tc, who_has_many_numbers_has_no_more_than_three_users);
+	tcase_add_test(tc, more_users_than_there_is_room_for_are_still_counted);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -3,15 +3,22 @@
  * netclient.c - does with sockets what makes it hard to say whose they are, and says what
  * it did.
  *
- *	netclient pipeline ADDR PORT PATH...	requests in one send(), then the answers
- *	netclient number ADDR PORT MS		/n/1, /n/2, ... on one connection, so long,
- *						a thousand a second at most
- *	netclient fork ADDR PORT		/parent, then /child by a child that has dup()ed it
- *	netclient pass ADDR PORT		/sender, then /receiver by who was sent it
- *(SCM_RIGHTS) netclient reuse ADDR PORT PORT2 N	connects to both in turn, always the same
- *descriptor netclient twin ADDR PORT SOURCE PATH	/PATH from port SOURCE netclient reset ADDR
- *PORT PATH		sends a request and resets the connection (SO_LINGER) netclient ask ADDR
- *NAME...		A queries, each by a socket of its own that is closed
+ *	netclient pipeline ADDR PORT PATH...
+ *		requests in one send(), then the answers
+ *	netclient number ADDR PORT MS
+ *		/n/1, /n/2, ... on one connection, so long, a thousand a second at most
+ *	netclient fork ADDR PORT
+ *		/parent, then /child by a child that has dup()ed it
+ *	netclient pass ADDR PORT
+ *		/sender, then /receiver by who was sent it (SCM_RIGHTS)
+ *	netclient reuse ADDR PORT PORT2 N
+ *		connects to both in turn, always the same descriptor
+ *	netclient twin ADDR PORT SOURCE PATH
+ *		/PATH from port SOURCE
+ *	netclient reset ADDR PORT PATH
+ *		sends a request and resets the connection (SO_LINGER)
+ *	netclient ask ADDR NAME...
+ *		A queries, each by a socket of its own that is closed
  *
  * Lines: "request PID TID LOCAL_PORT PATH", "connection PID LOCAL_PORT REMOTE_PORT FD
  * BEGIN_NS END_NS" (CLOCK_BOOTTIME around connect() and close()), "query PID NAME".
