@@ -66,6 +66,7 @@ static const char *proto_of(struct net_request *q)
 	return q->proto;
 }
 
+/* Its target is an authority, and no path. */
 static bool is_connect(const struct exchange *e)
 {
 	return strcmp(e->method, "CONNECT") == 0;
