@@ -149,9 +149,9 @@ static int read_daemon(struct record *rec, int *status)
 	}
 	if (r < 0) {
 		end_progress(rec);
-		fprintf(stderr, "tracectl: %s; %s holds what came before and can be opened\n",
+		fprintf(stderr, "tracectl: %s%s; %s holds what came before and can be opened\n",
 			r == -EPIPE ? "tracerd is gone" : "tracerd does not speak the protocol",
-			clean(rec->path));
+			r == -EPIPE ? client_end(rec->client) : "", clean(rec->path));
 		*status = EXIT_DAEMON_GONE;
 		return 1;
 	}

@@ -71,8 +71,9 @@ int record_await_started(struct client *c, int fd, uint64_t *bytes, Reply **ret,
 		}
 		client_message_done(&msg);
 	}
-	snprintf(err, err_size, "tracerd: %s",
-		 r == -EPIPE ? "it ended before the recording began" : strerror(-r));
+	snprintf(err, err_size, "tracerd: %s%s",
+		 r == -EPIPE ? "it ended before the recording began" : strerror(-r),
+		 r == -EPIPE ? client_end(c) : "");
 	return r < 0 ? r : -EPIPE;
 }
 

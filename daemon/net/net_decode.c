@@ -3,6 +3,7 @@
 #include "net_decode.h"
 
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "collect/stack_encode.h"
@@ -14,10 +15,9 @@
 
 static bool is_zero(const uint8_t *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
+	static const uint8_t zeros[16];
+
+	return memcmp(p, zeros, n) == 0;
 }
 
 /* ---- sockets ---- */

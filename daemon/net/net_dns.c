@@ -240,7 +240,7 @@ static void describe(struct net_slice *s, const struct net_conn *c, const struct
 int net_dns_write(struct net_conn *c, const struct dns_query *q)
 {
 	struct net_encoder *enc = c->enc;
-	char name[DNS_NAME_LEN + 64], shorter[32], type[16];
+	char name[DNS_NAME_LEN + 64], type[16];
 	uint64_t end_ns = q->end_ns > q->begin_ns ? q->end_ns : q->begin_ns + 1;
 	struct net_slice s = { .event = { .category = "dns", .time_ns = q->begin_ns } };
 	const struct net_drawn drawn = {
@@ -253,6 +253,7 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q)
 	};
 	struct net_name *known;
 	struct texts texts;
+	bool fits;
 	int r;
 
 	if (q->has_answer && c->wire.client_sends)
@@ -262,11 +263,14 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q)
 	if (!s.event.track)
 		return r;
 	name_query(q, name, sizeof(name));
-	snprintf(shorter, sizeof(shorter), "%s …",
-		 dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
 	s.event.name = name;
-	known = net_request_name(enc, &s.event.name, shorter);
-	s.event.name_id = known ? &known->id : NULL;
+	known = net_request_name(enc, name, &fits);
+	if (known)
+		s.event.name_id = &known->id;
+	else if (!fits)
+		snprintf(
+			name, sizeof(name), "%s …",
+			dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
 	describe(&s, c, q, &texts);
 	s.event.flow_id = flow_between(c, q, !c->wire.client_sends);
 	r = trace_slice(enc->env.writer, &s.event, end_ns, c->n_events);

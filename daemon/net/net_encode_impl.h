@@ -403,11 +403,8 @@ void net_tracks_free(struct net_encoder *enc);
 
 /* ---- net_texts.c ---- */
 
-/*
- * NULL: none has had this name before; and when too many have been there, bounded, it becomes
- * `shorter`.
- */
-struct net_name *net_request_name(struct net_encoder *enc, const char **name, const char *shorter);
+/* NULL: none has had this name before; too many have been there if it does not fit: bounded. */
+struct net_name *net_request_name(struct net_encoder *enc, const char *name, bool *ret_fits);
 /* Where the id of `text` is kept; NULL: mostly it is another one. */
 struct trace_text_id *net_text_id(struct net_text *known, const char *text);
 void net_names_free(struct net_encoder *enc);

@@ -32,6 +32,12 @@ static const struct {
 
 #define N_HEADERS (sizeof(headers) / sizeof(headers[0]))
 
+/* Where those begin that have this first letter, sorted as they are; others begin anywhere. */
+static const uint8_t first_of[32] = {
+	['a' & 31] = 0, ['c' & 31] = 1, ['e' & 31] = 4, ['g' & 31] = 5,
+	['h' & 31] = 6, ['t' & 31] = 7, ['u' & 31] = 8, ['x' & 31] = 9,
+};
+
 /* `lower` has letters and dashes. */
 static bool is_name(const uint8_t *name, const char *lower, size_t len)
 {
@@ -43,7 +49,9 @@ static bool is_name(const uint8_t *name, const char *lower, size_t len)
 
 enum net_header net_header_of(const uint8_t *name, size_t len)
 {
-	for (size_t i = 0; i < N_HEADERS; i++)
+	char letter = (char)(len ? name[0] | 0x20 : 0);
+
+	for (size_t i = first_of[letter & 31]; i < N_HEADERS && headers[i].name[0] == letter; i++)
 		if (headers[i].len == len && is_name(name, headers[i].name, len))
 			return headers[i].header;
 	return NET_HEADER_OTHER;
@@ -51,11 +59,12 @@ enum net_header net_header_of(const uint8_t *name, size_t len)
 
 enum net_header net_header_at(const uint8_t *line, size_t n, size_t *ret_value)
 {
-	for (size_t i = 0; i < N_HEADERS; i++) {
+	char letter = (char)(n ? line[0] | 0x20 : 0);
+
+	for (size_t i = first_of[letter & 31]; i < N_HEADERS && headers[i].name[0] == letter; i++) {
 		size_t at = headers[i].len;
 
-		if (n <= at || (line[0] | 0x20) != headers[i].name[0] ||
-		    !is_name(line, headers[i].name, at))
+		if (n <= at || !is_name(line, headers[i].name, at))
 			continue;
 		while (at < n && (line[at] == ' ' || line[at] == '\t'))
 			at++;

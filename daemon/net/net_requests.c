@@ -34,21 +34,12 @@ struct request {
 	struct net_phases phases;
 	struct net_slice slice;
 	/* From the slice's arguments on nothing is read that was not written: it is much. */
-	char name[NAME_LEN], shorter[EXCHANGE_METHOD_LEN + 32];
-	char url[URL_LEN], proto[16], error[48];
+	char name[NAME_LEN], url[URL_LEN], proto[16], error[48];
 	char origin[NET_ORIGIN_LEN];
 	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN];
 };
 
 /* ---- texts, put together by hand: there are several for each request ---- */
-
-static char *put(char *at, const char *text)
-{
-	size_t len = strlen(text);
-
-	memcpy(at, text, len + 1);
-	return at + len;
-}
 
 static char *put_status(char *at, int status)
 {
@@ -108,7 +99,7 @@ static bool is_connect(const struct exchange *e)
 	return strcmp(e->method, "CONNECT") == 0;
 }
 
-static void make_names(struct request *q)
+static void make_name(struct request *q)
 {
 	const struct exchange *e = q->e;
 	char scratch[16];
@@ -121,23 +112,43 @@ static void make_names(struct request *q)
 
 		snprintf(q->name, sizeof(q->name), "%s %s", proto_of(q),
 			 tunnel ? e->host : e->path);
-		snprintf(q->shorter, sizeof(q->shorter), "%.20s …", proto_of(q));
-		return;
-	}
-	if (e->protocol == EXCHANGE_TLS) {
+	} else if (e->protocol == EXCHANGE_TLS) {
 		snprintf(q->name, sizeof(q->name), "TLS exchange%s%s", space, failed);
-		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
-		return;
-	}
-	if (!e->method[0]) { /* its beginning, or what its names lean on, was not seen */
+	} else if (!e->method[0]) { /* its beginning, or what its names lean on, was not seen */
 		snprintf(q->name, sizeof(q->name), "request%s%s", space, failed);
-		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
-		return;
+	} else {
+		at = stpcpy(stpcpy(q->name, e->method), " ");
+		at = stpcpy(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
+		stpcpy(stpcpy(at, space), failed);
 	}
-	at = put(put(q->name, e->method), " ");
-	at = put(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
-	put(put(at, space), failed);
-	put(put(put(put(q->shorter, e->method), " …"), space), failed);
+}
+
+/* What stands for names when there are too many. */
+static void make_shorter(struct request *q)
+{
+	const struct exchange *e = q->e;
+	char scratch[16];
+	const char *failed = failure(q, scratch);
+
+	if (e->protocol == EXCHANGE_WEBSOCKET || e->protocol == EXCHANGE_TUNNEL)
+		snprintf(q->name, sizeof(q->name), "%.20s …", proto_of(q));
+	else if (e->protocol != EXCHANGE_TLS && e->method[0])
+		snprintf(q->name, sizeof(q->name), "%s …%s%s", e->method, failed ? " " : "",
+			 failed ? failed : "");
+}
+
+static void find_name(struct request *q)
+{
+	struct trace_event *ev = &q->slice.event;
+	bool fits;
+
+	make_name(q);
+	ev->name = q->name;
+	q->known = net_request_name(q->conn->enc, q->name, &fits);
+	if (q->known)
+		ev->name_id = &q->known->id;
+	else if (!fits)
+		make_shorter(q);
 }
 
 /* A Host field without its port, which the connection knows. */
@@ -146,7 +157,7 @@ static void host_alone(const char *host, char ret[EXCHANGE_HOST_LEN])
 	const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
 	char *colon;
 
-	put(ret, host);
+	stpcpy(ret, host);
 	colon = end ? strchr(ret + (end - host), ':') : strrchr(ret, ':');
 	if (colon && (end || strchr(ret, ':') == colon))
 		*colon = '\0';
@@ -164,11 +175,11 @@ static void make_url(struct request *q)
 	if (!e->host[0])
 		return;
 	if (is_connect(e)) {
-		put(at, e->host);
+		stpcpy(at, e->host);
 		return;
 	}
-	at = put(put(put(at, scheme), "://"), e->host);
-	put(put(at, e->path[0] == '/' || !e->path[0] ? "" : "/"), e->path);
+	at = stpcpy(stpcpy(stpcpy(at, scheme), "://"), e->host);
+	stpcpy(stpcpy(at, e->path[0] == '/' || !e->path[0] ? "" : "/"), e->path);
 }
 
 /* ---- arguments ---- */
@@ -467,11 +478,8 @@ static int write_request(struct request *q)
 					&r);
 	if (!q->slice.event.track)
 		return r;
-	make_names(q);
+	find_name(q);
 	make_url(q);
-	q->slice.event.name = q->name;
-	q->known = net_request_name(enc, &q->slice.event.name, q->shorter);
-	q->slice.event.name_id = q->known ? &q->known->id : NULL;
 	add_args(q);
 	q->slice.event.category = is_tls ? "tls" : "http";
 	q->slice.event.time_ns = q->begin_ns;

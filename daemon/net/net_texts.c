@@ -10,19 +10,18 @@
 
 /* ---- of a name ---- */
 
-struct net_name *net_request_name(struct net_encoder *enc, const char **name, const char *shorter)
+struct net_name *net_request_name(struct net_encoder *enc, const char *name, bool *ret_fits)
 {
-	size_t len = strlen(*name);
-	struct net_name *known = hash_get(enc->names, *name, len);
+	size_t len = strlen(name);
+	struct net_name *known = hash_get(enc->names, name, len);
 
 	if (known)
 		return known;
 	if (hash_count(enc->names) < NET_MAX_NAMES)
 		known = calloc(1, sizeof(*known));
-	if (!known || hash_set(enc->names, *name, len, known) < 0) {
+	*ret_fits = known && hash_set(enc->names, name, len, known) == 0;
+	if (!*ret_fits)
 		free(known);
-		*name = shorter;
-	}
 	return NULL;
 }
 

@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "collect/stack_encode.h"
 #include "net_encode_impl.h"
 #include "process/process_table.h"
 
 #define MAX_MARKS_PER_CONN 16
+/* Newer marks come first, but for those of threads that used a connection at the same time. */
+#define MARKS_DISORDER_NS (100 * NS_PER_MS)
 
 /* An instant that waits for its stack. */
 struct waiting {
@@ -109,10 +112,13 @@ static int stack_done(void *ctx, void *what, uint64_t callstack_iid)
 static struct net_mark *find_mark(const struct net_conn *c, const struct net_thread_point *p,
 				  uint64_t slack_ns)
 {
-	for (struct net_mark *m = c->marks; m; m = m->next)
+	for (struct net_mark *m = c->marks; m; m = m->next) {
+		if (m->has_come && m->time_ns + slack_ns + MARKS_DISORDER_NS < p->call_ns)
+			break;
 		if (m->has_come && m->sent == p->sent && m->tid == p->tid &&
 		    m->time_ns <= p->call_ns && m->time_ns + slack_ns >= p->call_ns)
 			return m;
+	}
 	return NULL;
 }
 

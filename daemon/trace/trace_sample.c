@@ -5,8 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trace_pack.h"
-#include "trace_writer_impl.h"
+#include "trace_packet.h"
 
 /* Of TracePacket, and of StackSample. */
 #define FIELD_STACK_SAMPLE 135
@@ -25,6 +24,7 @@ int trace_writer_put_sample(struct trace_writer *w, enum trace_sequence seq,
 {
 	uint8_t *at = trace_packet_begin(w, seq, PACK_HEAD_MAX + SAMPLE_MAX);
 	uint8_t *length;
+	int r;
 
 	if (!at)
 		return -ENOMEM;
@@ -36,5 +36,6 @@ int trace_writer_put_sample(struct trace_writer *w, enum trace_sequence seq,
 		at = pack_bytes(at, FIELD_ERROR, sample->error, strnlen(sample->error, MAX_ERROR));
 	at = pack_number(at, FIELD_WEIGHT, sample->weight);
 	at = pack_length(length, 1, at);
-	return trace_packet_end(w, seq, at, sample->time_ns, TRACE_IS_OVER, n_events);
+	r = trace_packet_end(w, seq, at, sample->time_ns, n_events);
+	return r < 0 ? r : trace_packet_after(w, seq);
 }

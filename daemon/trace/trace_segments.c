@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_pack.h"
-#include "trace_writer_impl.h"
+#include "trace_packet.h"
 
 #define FIELD_TRACK_DESCRIPTOR 60
 
@@ -77,11 +76,13 @@ static int put_again(struct trace_writer *w, const struct told_track *t)
 {
 	uint64_t time_ns = w->time_ns < t->used_ns ? w->time_ns : t->used_ns;
 	uint8_t *at = trace_packet_begin(w, SEQ_TRACKS, PACK_HEAD_MAX + t->len);
+	int r;
 
 	if (!at)
 		return -ENOMEM;
 	at = pack_bytes(at, FIELD_TRACK_DESCRIPTOR, t->desc, t->len);
-	return trace_packet_end(w, SEQ_TRACKS, at, time_ns, TRACE_IS_OVER, 0);
+	r = trace_packet_end(w, SEQ_TRACKS, at, time_ns, 0);
+	return r < 0 ? r : trace_packet_after(w, SEQ_TRACKS);
 }
 
 int trace_track_use(struct trace_writer *w, uint64_t uuid)

@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "trace_pack.h"
-#include "trace_writer_impl.h"
+#include "trace_packet.h"
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 
@@ -65,9 +64,10 @@ static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
 
 /* ---- arguments ---- */
 
-static bool text_holds(const struct trace_writer *w, const struct trace_text_id *id)
+/* Takes NULL. */
+static bool holds(const struct trace_writer *w, const struct trace_text_id *id)
 {
-	return id->iid && id->generation == w->generation;
+	return id && id->iid && id->generation == w->generation;
 }
 
 /* `id`: where it is kept, or NULL. */
@@ -100,7 +100,7 @@ static uint8_t *put_text_id(uint8_t *at, uint64_t iid)
 
 static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
 {
-	if (arg->id && text_holds(w, arg->id))
+	if (holds(w, arg->id))
 		return put_text_id(at, arg->id->iid);
 	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
 		return put_text(at, arg->s);
@@ -147,13 +147,14 @@ static size_t n_args(const struct trace_event *ev)
 	return ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
 }
 
-static size_t args_max(const struct trace_event *ev)
+static size_t args_max(const struct trace_writer *w, const struct trace_event *ev)
 {
 	size_t n = n_args(ev), len = n * ARG_MAX;
 
 	/* One byte that is not UTF-8 becomes three at worst. */
 	for (size_t i = 0; i < n; i++)
-		if (ev->args[i].type == ARG_STRING || ev->args[i].type == ARG_REPEATED)
+		if (ev->args[i].type == ARG_STRING ||
+		    (ev->args[i].type == ARG_REPEATED && !holds(w, ev->args[i].id)))
 			len += 3 * strlen(ev->args[i].s);
 	return len;
 }
@@ -217,7 +218,7 @@ static uint64_t name_of(struct trace_writer *w, const struct trace_event *ev)
 {
 	if (ev->is_literal)
 		return trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name);
-	if (ev->name_id && text_holds(w, ev->name_id))
+	if (holds(w, ev->name_id))
 		return ev->name_id->iid;
 	return intern_text(w, INTERN_EVENT_NAME, ev->name, ev->name_id);
 }
@@ -234,7 +235,7 @@ static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct tra
 {
 	size_t n = n_args(ev);
 
-	at = put_flows(put_bare(at, type, ev->track, ids->name, ids->category), ev);
+	at = put_bare(at, type, ev->track, ids->name, ids->category);
 	if (ev->correlation_id)
 		at = pack_number(at, FIELD_CORRELATION, ev->correlation_id);
 	if (ev->callstack_iid)
@@ -243,7 +244,8 @@ static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct tra
 		at = pack_fixed(at, FIELD_CALLSTACK_WEIGHT, &ev->callstack_weight);
 	for (size_t i = 0; at && i < n; i++)
 		at = put_arg(w, at, &ev->args[i]);
-	return at ? put_stages(at, ev) : NULL;
+	/* Flows last: of all that differs from event to event they are the longest. */
+	return at ? put_flows(put_stages(at, ev), ev) : NULL;
 }
 
 static int use_track(struct trace_writer *w, uint64_t track)
@@ -254,7 +256,7 @@ static int use_track(struct trace_writer *w, uint64_t track)
 static int put_event(struct trace_writer *w, const struct trace_event *ev, int type,
 		     unsigned n_events)
 {
-	size_t len = EVENT_MAX + PACK_FIXED_MAX * n_flows(ev) + args_max(ev) + stages_max(ev);
+	size_t len = EVENT_MAX + PACK_FIXED_MAX * n_flows(ev) + args_max(w, ev) + stages_max(ev);
 	size_t length_room = ev->n_args > FEW_ARGS ? 2 : 1;
 	struct name_ids ids;
 	uint8_t *at, *length;
@@ -274,14 +276,12 @@ static int put_event(struct trace_writer *w, const struct trace_event *ev, int t
 	if (!at)
 		return -ENOMEM;
 	at = pack_length(length, length_room, at);
-	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
-	return trace_packet_end(w, SEQ_EVENTS, at, ev->time_ns,
-				type == TYPE_BEGIN ? TRACE_GOES_ON : TRACE_IS_OVER, n_events);
+	return trace_packet_end(w, SEQ_EVENTS, at, ev->time_ns, n_events);
 }
 
 /* An event that is nothing but a name, or an end (0): shorter than one byte can tell. */
 static int put_short(struct trace_writer *w, uint64_t track, uint64_t time_ns,
-		     const struct name_ids *ids, enum trace_packet_after after, unsigned n_events)
+		     const struct name_ids *ids, unsigned n_events)
 {
 	uint8_t *at = trace_packet_begin(w, SEQ_EVENTS, 2 + BARE_MAX), *length;
 
@@ -291,7 +291,7 @@ static int put_short(struct trace_writer *w, uint64_t track, uint64_t time_ns,
 	at = put_bare(length + 1, ids->name ? TYPE_BEGIN : TYPE_END, track, ids->name,
 		      ids->category);
 	*length = (uint8_t)(at - length - 1);
-	return trace_packet_end(w, SEQ_EVENTS, at, time_ns, after, n_events);
+	return trace_packet_end(w, SEQ_EVENTS, at, time_ns, n_events);
 }
 
 /* END carries no name: with one it could end another slice than its own. */
@@ -304,8 +304,8 @@ static int put_inner(struct trace_writer *w, uint64_t track, const struct trace_
 	int r = add_category(w, inner->category, &ids);
 
 	if (r == 0)
-		r = put_short(w, track, inner->begin_ns, &ids, TRACE_GOES_ON, 0);
-	return r < 0 ? r : put_short(w, track, inner->end_ns, &no_name, TRACE_GOES_ON, 0);
+		r = put_short(w, track, inner->begin_ns, &ids, 0);
+	return r < 0 ? r : put_short(w, track, inner->end_ns, &no_name, 0);
 }
 
 /* Without a sink. */
@@ -330,7 +330,10 @@ static int put_slice(struct trace_writer *w, const struct trace_event *ev, uint6
 	r = put_event(w, ev, TYPE_BEGIN, 0);
 	for (size_t i = 0; r == 0 && i < n_inner; i++)
 		r = put_inner(w, ev->track, &inner[i]);
-	return r < 0 ? r : put_short(w, ev->track, end_ns, &no_name, TRACE_IS_OVER, n_events);
+	if (r == 0)
+		r = put_short(w, ev->track, end_ns, &no_name, n_events);
+	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
+	return r < 0 ? r : trace_packet_after(w, SEQ_EVENTS);
 }
 
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -371,6 +374,8 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 	int r = w->sink ? put_event(w, ev, TYPE_INSTANT, n_events)
 			: only_tell(w, ev->track, n_events);
 
+	if (w->sink && r == 0)
+		r = trace_packet_after(w, SEQ_EVENTS);
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
 	return put_or_skip(w, r, n_events);
@@ -397,7 +402,8 @@ static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns,
 	else
 		at = pack_number(at, FIELD_COUNTER, bits);
 	*length = (uint8_t)(at - length - 1);
-	return trace_packet_end(w, SEQ_EVENTS, at, time_ns, TRACE_IS_OVER, n_events);
+	r = trace_packet_end(w, SEQ_EVENTS, at, time_ns, n_events);
+	return r < 0 ? r : trace_packet_after(w, SEQ_EVENTS);
 }
 
 int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,

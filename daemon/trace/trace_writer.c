@@ -6,26 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_pack.h"
+#include "trace_packet.h"
 #include "trace_writer_impl.h"
 
 /*
- * Input of one compressed block, a stream of zlib's format. From 64 KiB on there is
- * nothing more to gain; a reader that finds the file cut loses at most one block.
  * libdeflate takes half the time of zlib at its level 2; its own next level takes 1.5
  * times as long as the first and finds 4 % more.
  */
-#define BLOCK_BYTES   (128 * 1024)
 #define DEFLATE_LEVEL 1
 
 #define FLAG_CLEARED 1
-#define FLAG_NEEDS   2
 
-#define FIELD_TRACE_PACKET	 1
-#define FIELD_TIMESTAMP		 8
-#define FIELD_SEQUENCE_ID	 10
 #define FIELD_INTERNED_DATA	 12
-#define FIELD_FLAGS		 13
 #define FIELD_PREVIOUS_DROPPED	 42
 #define FIELD_COMPRESSED_PACKETS 50
 #define FIELD_DEFAULTS		 59
@@ -33,16 +25,6 @@
 
 /* Of what is interned, without a sink. */
 #define MAX_PENDING (64 * 1024)
-
-#define KEY_LEN 1 /* of a packet */
-/* The sequence id, the flags and two more, and the time. */
-#define OWN_FIELDS_MAX	 (5 * PACK_NUMBER_MAX)
-#define OWN_FIELDS_USUAL 12
-
-static bool is_essential(enum trace_sequence seq)
-{
-	return seq == SEQ_META || seq == SEQ_PROCESSES || seq == SEQ_TRACKS;
-}
 
 int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret)
 {
@@ -172,7 +154,7 @@ static int compress_block(struct trace_writer *w, const struct trace_block *bloc
 		return -EIO;
 
 	n = (size_t)(pack_head(head, FIELD_COMPRESSED_PACKETS, len) - head);
-	at = pack_head(w->out.data, FIELD_TRACE_PACKET, n + len);
+	at = pack_head(w->out.data, PACKET_FIELD, n + len);
 	memcpy(at, head, n);
 	memmove(at + n, w->out.data + room, len);
 	w->out.len = (size_t)(at + n - w->out.data) + len;
@@ -185,7 +167,7 @@ static void new_generation(struct trace_writer *w)
 	for (unsigned i = 0; i < SEQ_MAX; i++) {
 		struct trace_sequence_state *s = &w->sequences[i];
 
-		if (is_essential(i))
+		if (trace_is_essential(i))
 			continue;
 		s->lost = s->lost || s->cleared;
 		s->cleared = false;
@@ -259,39 +241,17 @@ int trace_writer_flush(struct trace_writer *w)
 
 bool trace_writer_is_full(const struct trace_writer *w)
 {
-	return w->bulk.packets.len >= BLOCK_BYTES;
+	return w->bulk.packets.len >= TRACE_BLOCK_BYTES;
 }
 
 /* ---- packets ---- */
-
-static struct trace_block *block_of(struct trace_writer *w, enum trace_sequence seq)
-{
-	return is_essential(seq) ? &w->essential : &w->bulk;
-}
-
-static void note_time(struct trace_block *block, uint64_t time_ns)
-{
-	if (time_ns < block->oldest_ns)
-		block->oldest_ns = time_ns;
-}
-
-/* Its length is put in front of it when it ends. */
-uint8_t *trace_packet_begin(struct trace_writer *w, enum trace_sequence seq, size_t len)
-{
-	struct buf *packets = &block_of(w, seq)->packets;
-
-	if (buf_reserve(packets, PACK_HEAD_MAX + len + OWN_FIELDS_MAX) < 0)
-		return NULL;
-	w->length_room = pack_varint_len(len + OWN_FIELDS_USUAL);
-	return packets->data + packets->len + KEY_LEN + w->length_room;
-}
 
 /* What the writer says of a packet: whose it is, and what a reader must know before. */
 static uint8_t *put_own_fields(const struct trace_sequence_state *s, enum trace_sequence seq,
 			       uint8_t *at)
 {
-	at = pack_number(at, FIELD_SEQUENCE_ID, seq);
-	at = pack_number(at, FIELD_FLAGS, s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS);
+	at = pack_number(at, PACKET_SEQUENCE_ID, seq);
+	at = pack_number(at, PACKET_FLAGS, s->cleared ? PACKET_NEEDS : FLAG_CLEARED | PACKET_NEEDS);
 	if (!s->cleared && !s->lost && !s->went_on)
 		at = pack_number(at, FIELD_FIRST_PACKET, 1);
 	if (s->lost)
@@ -324,19 +284,15 @@ static int close_packet(struct trace_writer *w, enum trace_sequence seq, uint8_t
 			unsigned n_events)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
-	struct trace_block *block = block_of(w, seq);
-	struct buf *packets = &block->packets;
+	struct trace_block *block = trace_block_of(w, seq);
 
 	if (s->pending.len || !s->cleared)
-		end = put_state(s, packets, end);
+		end = put_state(s, &block->packets, end);
 	if (!end)
 		return -ENOMEM;
 	s->cleared = true;
 	s->lost = false;
-	end = pack_length(pack_key(packets->data + packets->len, FIELD_TRACE_PACKET, WIRE_BYTES),
-			  w->length_room, end);
-	packets->len = (size_t)(end - packets->data);
-	block->n_events[w->source] += n_events;
+	trace_packet_close(w, block, end, n_events);
 	return 0;
 }
 
@@ -368,19 +324,18 @@ int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const Trac
 	if (!at)
 		return -ENOMEM;
 	if (pkt->has_timestamp)
-		note_time(block_of(w, seq), pkt->timestamp);
+		trace_note_time(trace_block_of(w, seq), pkt->timestamp);
 	at = put_own_fields(&w->sequences[seq], seq, at + trace_packet__pack(pkt, at));
 	return close_packet(w, seq, at, n_events);
 }
 
-/* Closes what is full. */
-static int after_packet(struct trace_writer *w, enum trace_sequence seq)
+int trace_packet_after(struct trace_writer *w, enum trace_sequence seq)
 {
 	int r = 0;
 
-	if (w->essential.packets.len >= BLOCK_BYTES)
+	if (w->essential.packets.len >= TRACE_BLOCK_BYTES)
 		r = close_block(w, &w->essential);
-	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= 2 * BLOCK_BYTES)
+	if (r == 0 && !trace_is_essential(seq) && w->bulk.packets.len >= 2 * TRACE_BLOCK_BYTES)
 		r = trace_writer_flush(w);
 	return r;
 }
@@ -394,22 +349,14 @@ int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const Trac
 {
 	int r = trace_writer_add(w, seq, pkt, n_events);
 
-	return r < 0 ? r : after_packet(w, seq);
+	return r < 0 ? r : trace_packet_after(w, seq);
 }
 
-/*
- * The time comes last: what packets have in common is in one piece then, from the time's upper
- * bytes on to the next one's fields. A compressor finds longer pieces so, and sooner.
- */
-int trace_packet_end(struct trace_writer *w, enum trace_sequence seq, uint8_t *end,
-		     uint64_t time_ns, enum trace_packet_after after, unsigned n_events)
+int trace_packet_end_with(struct trace_writer *w, enum trace_sequence seq, uint8_t *end,
+			  uint64_t time_ns, unsigned n_events)
 {
-	int r;
-
-	note_time(block_of(w, seq), time_ns);
 	end = put_own_fields(&w->sequences[seq], seq, end);
-	r = close_packet(w, seq, pack_number(end, FIELD_TIMESTAMP, time_ns), n_events);
-	return r < 0 || after == TRACE_GOES_ON ? r : after_packet(w, seq);
+	return close_packet(w, seq, pack_number(end, PACKET_TIMESTAMP, time_ns), n_events);
 }
 
 int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,

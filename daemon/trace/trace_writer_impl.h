@@ -104,18 +104,6 @@ struct trace_writer {
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events);
 
-/*
- * A packet that is packed where it stays (trace_pack.h): the place for fields of `len` bytes at the
- * most. NULL: no memory. Nothing else may be put before it ends, and until then it is not there.
- */
-uint8_t *trace_packet_begin(struct trace_writer *w, enum trace_sequence seq, size_t len);
-enum trace_packet_after {
-	TRACE_GOES_ON, /* with another packet, which must be in the same block */
-	TRACE_IS_OVER,
-};
-int trace_packet_end(struct trace_writer *w, enum trace_sequence seq, uint8_t *end,
-		     uint64_t time_ns, enum trace_packet_after after, unsigned n_events);
-
 /* Appends field `field`, of wire type "length-delimited", to `b`. */
 int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len);
 
