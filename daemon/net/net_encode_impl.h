@@ -247,7 +247,9 @@ struct net_encoder {
 	struct hash *asked_pids;  /* when those began that were found to be asked for */
 	struct net_dns_memory *dns;
 	struct hash *dns_clients; /* sockets that ask, by their port */
-	struct hash *dns_flows;	  /* of queries that one end has told of: see dns_end */
+	struct hash
+		*dns_asked; /* cookies of sockets, by what their process has asked on them last */
+	struct hash *dns_flows; /* of queries that one end has told of: see dns_end */
 	struct stack_encoder *stacks;
 	struct net_mark *marks; /* all there are */
 	size_t n_marks;
@@ -303,8 +305,11 @@ void net_conn_tcp(struct net_conn *c, const struct net_tcp_event *ev, bool is_ne
 void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool is_new);
 /* Writes what is left of it, and forgets it. `flag`: why, as http1_end() has it. */
 void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag);
-void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final);
 void net_conns_free(struct net_encoder *enc);
+
+/* ---- net_expire.c ---- */
+
+void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final);
 
 /* ---- net_layers.c ---- */
 
@@ -445,6 +450,8 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q);
 int net_lookup_write(struct net_encoder *enc, const struct net_lookup_event *ev);
 /* A socket that asks has sent something; its other end may be on this machine. */
 void net_dns_asks(struct net_conn *c);
+/* What was sent was a query: whom the process has asked it before, it no longer waits for. */
+void net_dns_asked(struct net_conn *c, uint32_t tgid, uint64_t time_ns);
 void net_dns_forget(struct net_conn *c);
 /* The query that has led here, if there is one: kept as `c->led`. */
 void net_dns_led(struct net_conn *c);

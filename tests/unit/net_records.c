@@ -308,6 +308,7 @@ static struct net_read_slice *slice_add(const TracePacket *pkt)
 	for (size_t i = 0; i < te->n_flow_ids && i < 4; i++)
 		s->flows[s->n_flows++] = te->flow_ids[i];
 	s->callstack_iid = te->callstack_iid;
+	s->correlation_id = te->correlation_id;
 	return s;
 }
 

@@ -76,7 +76,7 @@ struct net_read_slice {
 	bool is_instant;
 	uint64_t flows[4];
 	size_t n_flows;
-	uint64_t callstack_iid;
+	uint64_t callstack_iid, correlation_id;
 };
 #define NET_MAX_SLICES 4096
 extern struct net_read_slice *net_slices;

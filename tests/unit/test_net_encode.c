@@ -79,6 +79,9 @@ START_TEST(a_connection_is_a_slice_with_its_phases)
 	ck_assert_str_eq(net_arg_of(s, "netns"), "4026531840");
 	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
 	ck_assert_str_eq(net_arg_of(s, "before"), "");
+	ck_assert_uint_eq(s->correlation_id, net_client().cookie);
+	/* A request has the colour of its name. */
+	ck_assert_uint_eq(net_slice_named("GET /index.html")->correlation_id, 0);
 }
 END_TEST
 
