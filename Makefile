@@ -61,6 +61,7 @@ SKEL   := $(BPF:%.bpf.c=$(O)/%.skel.h)
 # What is made of tables of facts.
 TABLES := $(O)/tables/gpu_ioctls.inc
 SHARED := $(call obj,$(BASE)) $(PB_SRC:.c=.o)
+SETS   := $(patsubst daemon/%,$(O)/%,$(wildcard daemon/probes/*.probe))
 UNIT   := $(UNIT_TESTS:%.c=$(O)/%)
 PROGS  := $(TOOLS:%.c=$(O)/%)
 # One program of many stacks, in the ways that programs are built.
@@ -76,7 +77,13 @@ GPU_STUBS := $(GPU_LIBS) $(O)/tests/integration/gpu/calls
 Q    := $(if $(V),,@)
 say   = $(if $(V),,@printf '  %-5s %s\n' $(1) $(patsubst $(O)/%,%,$@))
 
-all: $(O)/tracerd $(O)/tracectl		## build tracerd and tracectl (default)
+all: $(O)/tracerd $(O)/tracectl $(SETS)	## build tracerd and tracectl (default)
+	@:
+
+# Beside tracectl, which finds them there as long as nothing is installed.
+$(SETS): $(O)/%: daemon/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 $(O)/tracerd:  $(O)/daemon/main.o $(call obj,$(DAEMON)) $(SHARED)
 $(O)/tracectl: $(O)/cli/main.o $(call obj,$(CLI)) $(SHARED) $(O)/daemon/files.a
@@ -178,12 +185,15 @@ $(O)/tests/integration/gpu/calls: tests/integration/gpu/calls.c tests/integratio
 
 # ---- the two commands of the README ----
 
+# As many compilers as there are CPUs, unless whoever runs make has said how many.
+jobs = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+
 record: deps				## install what is missing, build, record this machine for 10 s
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory $(jobs) all
 	$(O)/tracectl record --duration $(DURATION) $(ARGS)
 
 test: deps-test				## install what is missing, build, run every test (root)
-	@$(MAKE) --no-print-directory check-all
+	@$(MAKE) --no-print-directory $(jobs) check-all
 
 deps:					## install the Debian packages that the build misses (root)
 	@tests/deps
@@ -280,7 +290,6 @@ FILES := 755:$(O)/tracerd:$(SBINDIR)/tracerd \
          $(foreach f,$(wildcard daemon/probes/*.probe),644:$(f):$(DATADIR)/tracer/probes/$(notdir $(f))) \
          644:cli/tracectl.1:$(MANDIR)/man1/tracectl.1 \
          644:daemon/tracerd.8:$(MANDIR)/man8/tracerd.8 \
-         644:systemd/tracerd.conf:$(SYSCONFDIR)/tracer/tracerd.conf \
          644:$(O)/systemd/tracer.service:$(UNITDIR)/tracer.service \
          644:systemd/tracer.socket:$(UNITDIR)/tracer.socket \
          644:systemd/tracer.sysusers:$(SYSUSERSDIR)/tracer.conf
@@ -289,20 +298,32 @@ $(O)/systemd/tracer.service: systemd/tracer.service.in
 	@mkdir -p $(@D)
 	$(Q)sed 's|@SBINDIR@|$(SBINDIR)|g' $< > $@
 
+# Whoever administers the machine may have changed it: then it stays.
+CONF := $(SYSCONFDIR)/tracer/tracerd.conf
+
 install: all $(O)/systemd/tracer.service	## honours DESTDIR and PREFIX
 	@for f in $(FILES); do IFS=:; set -- $$f; \
 		echo "  INST  $(DESTDIR)$$3"; $(INSTALL) -D -m $$1 $$2 $(DESTDIR)$$3 || exit 1; done
+	@if [ -e $(DESTDIR)$(CONF) ] && ! cmp -s systemd/tracerd.conf $(DESTDIR)$(CONF); then \
+		echo "  KEEP  $(DESTDIR)$(CONF), which differs from systemd/tracerd.conf"; \
+	else echo "  INST  $(DESTDIR)$(CONF)"; \
+		$(INSTALL) -D -m 644 systemd/tracerd.conf $(DESTDIR)$(CONF); fi
 	@[ -n "$(DESTDIR)" ] || echo "As a service: systemd-sysusers && systemctl daemon-reload &&" \
 		"systemctl enable --now tracer.socket"
 
 uninstall:				## removes what install put there
 	@for f in $(FILES); do rm -f $(DESTDIR)$${f##*:}; done
+	@if cmp -s systemd/tracerd.conf $(DESTDIR)$(CONF); then rm $(DESTDIR)$(CONF); \
+	elif [ -e $(DESTDIR)$(CONF) ]; then echo "  KEEP  $(DESTDIR)$(CONF), which was changed"; fi
+	@for dir in $(DATADIR)/tracer/probes $(DATADIR)/tracer $(INCLUDEDIR)/tracer \
+		$(SYSCONFDIR)/tracer; do rmdir $(DESTDIR)$$dir 2>/dev/null || :; done
 
 clean:					## remove $(O)
 	rm -rf $(O)
 
 help:					## this list
-	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/  make \1@\2/p' $(MAKEFILE_LIST) | column -t -s@
+	@sed -n 's/^\([a-z_.-]*\):[^#]*## \(.*\)/\1@\2/p' $(MAKEFILE_LIST) | \
+		awk -F@ '{ printf "  make %-22s %s\n", $$1, $$2 }'
 	@echo '  O=dir V=1 WERROR=1 SANITIZE=address,undefined PREFIX= DESTDIR= DURATION= ARGS='
 
 .PHONY: all skeletons record test deps deps-test check check-root check-all check-unit-root check-vm check-vm-gpu check-arm64 objects check-fuzz \

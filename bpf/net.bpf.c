@@ -10,14 +10,16 @@
 #include "common.bpf.h"
 #include "net_events.h"
 
+typedef __u64 size_t;
+
 #include "net_io.bpf.h"
 #include "net_iter.bpf.h"
+#include "net_splice.bpf.h"
 #include "net_tcp.bpf.h"
 #include "net_udp.bpf.h"
 
 struct msghdr;
 struct page;
-typedef __u64 size_t;
 
 #define MSG_PEEK     0x2
 #define MSG_ERRQUEUE 0x2000

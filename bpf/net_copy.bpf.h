@@ -17,6 +17,8 @@
 /* Where the call's bytes are; the daemon knows the numbers. */
 const volatile __u8 net_call_of_nr[NET_MAX_NR]; /* enum net_call */
 
+__u32 net_n_splices; /* that were seen: somebody does it, and the daemon looks closer */
+
 /* How far a call's bytes have been walked. */
 struct net_cursor {
 	__u64 base, left; /* of the piece that is under way */
@@ -154,6 +156,10 @@ static __always_inline bool cursor_begin(struct net_cursor *c, struct sock *sk,
 	call = net_call_of_nr[nr];
 	if (!call)
 		return false;
+	if (call == NET_CALL_SPLICE) {
+		__sync_fetch_and_add(&net_n_splices, 1);
+		return false;
+	}
 	read_args(regs, &args);
 	if (!is_of_fd(task, args.a[0], sk))
 		return false;

@@ -51,6 +51,7 @@ enum net_call {
 	NET_CALL_VECTOR,   /* its third argument tells how many iovecs the second has */
 	NET_CALL_MESSAGE,  /* its second argument is a msghdr */
 	NET_CALL_MESSAGES, /* likewise, but many */
+	NET_CALL_SPLICE,   /* in no place of the caller's: between descriptors */
 };
 
 #define NET_MAX_NR 512 /* system calls beyond are none of ours */
@@ -114,7 +115,10 @@ struct net_run {
 #define NET_STALE                                                                     \
 	0x20 /* the socket had been used before we looked: its stream has a beginning \
 		that nobody saw */
-#define NET_FLAGS 0x3f
+#define NET_UNSEEN                                                                          \
+	0x40 /* it has left the socket before this moment, and after what the record before \
+		tells of: see net_unseen.bpf.h */
+#define NET_FLAGS 0x7f
 
 /*
  * Only as much is transferred as there is: `n_runs` runs, and behind them their bytes.
@@ -192,6 +196,13 @@ _Static_assert(sizeof(struct net_tcp_event) ==
 		       sizeof(struct event_hdr) + sizeof(struct net_sock) + 56,
 	       "no padding");
 
+/* What the first packets of QUIC say in clear text. */
+struct net_quic {
+	__u8 version;	       /* 1, 2; 0: none was seen */
+	__u8 to_len, from_len; /* of the connection ids of the first Initial */
+	__u8 pad;
+};
+
 /*
  * Of UNIX sockets, and of UDP that is not DNS: once in a while and at the end. Of NET_SOCK
  * also TCP, with the state it is in.
@@ -202,7 +213,7 @@ struct net_bytes_event {
 	__u64 tx_bytes, rx_bytes, tx_messages, rx_messages; /* since we know it */
 	__u64 first_ns;					    /* when that was */
 	__u32 state;					    /* TCP_*, or 0 */
-	__u32 pad;
+	struct net_quic quic;				    /* of UDP */
 };
 
 _Static_assert(sizeof(struct net_bytes_event) ==

@@ -277,6 +277,7 @@ static __noinline int move_tcp(struct sock *sk, struct net_state *st, __u32 len,
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	struct net_way *way;
 	bool turned;
+	__u64 end;
 
 	if (!tp)
 		return 0;
@@ -290,15 +291,22 @@ static __noinline int move_tcp(struct sock *sk, struct net_state *st, __u32 len,
 		return 0;
 	m.sock = &st->sock;
 	m.protocol = st->protocol;
-	way->off = stream_end(st, sk, tp, sent);
-	m.off = way->off - len;
+	end = stream_end(st, sk, tp, sent);
+	m.off = end - len;
+	turned = st->last_way != 1 + sent;
+	if (sent ? turned && is_in_body(st) : m.off > way->off) {
+		__u32 n = tell_unseen(st, sk, tp, sent ? 0 : len, !sent);
+
+		if (n)
+			pass(st, &st->ways[0], n);
+	}
+	way->off = end;
 	if (st->stale)
 		m.flags |= NET_STALE;
 	if (!len) {
 		record_bare_move(&m);
 		return 0;
 	}
-	turned = st->last_way != 1 + sent;
 	st->last_way = 1 + sent;
 	move_stream(sk, st, &m, turned, !(msg_flags & MSG_TRUNC));
 	if (st->protocol == NET_PROTOCOL_TLS || st->protocol == NET_PROTOCOL_UNKNOWN)

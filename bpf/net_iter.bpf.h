@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * net_iter.bpf.h - all sockets that there are, in any namespace, by the descriptors that
- * lead to them: when a recording begins, and what has not been told when it ends. A part
- * of net.bpf.c.
+ * lead to them: when a recording begins, what has not been told when it ends, and once in
+ * a while how connections are. A part of net.bpf.c.
  */
 #ifndef NET_ITER_BPF_H
 #define NET_ITER_BPF_H
@@ -58,6 +58,7 @@ static __always_inline int list_tcp(struct bpf_iter__task_file *ctx, struct task
 	if (!st || st->listing == net_listing)
 		return 0;
 	st->listing = net_listing;
+	follow_received(st, sk, tp);
 	if (!st->owner.tgid || st->owner.tgid == task->tgid)
 		put_owner(&st->owner, task);
 	__builtin_memcpy(&ev.sock, &st->sock, sizeof(ev.sock));
@@ -98,25 +99,29 @@ static __always_inline int list_count(struct bpf_iter__task_file *ctx, struct ta
 	return 0;
 }
 
-SEC("iter/task_file")
-int list_sockets(struct bpf_iter__task_file *ctx)
+/* NULL: the descriptor leads to none, or to one of ours. */
+static __always_inline struct sock *listed_sock(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct socket *socket;
-	struct sock___net *n;
-	struct sock *sk;
-	__u16 family;
 
 	if (!task || !file || is_own(task->tgid))
 		return 0;
 	socket = (struct socket *)bpf_sock_from_file(file);
-	if (!socket)
+	return socket ? socket->sk : 0;
+}
+
+SEC("iter/task_file")
+int list_sockets(struct bpf_iter__task_file *ctx)
+{
+	struct sock *sk = listed_sock(ctx);
+	struct task_struct *task = ctx->task;
+	struct sock___net *n = (void *)sk;
+	__u16 family;
+
+	if (!sk || !task)
 		return 0;
-	sk = socket->sk;
-	if (!sk)
-		return 0;
-	n = (void *)sk;
 	family = n->__sk_common.skc_family;
 	if (family == AF_UNIX) /* neither one that listens nor one that is not connected yet */
 		return n->sk_type != SOCK_STREAM || n->__sk_common.skc_state == TCP_ESTABLISHED
@@ -127,6 +132,26 @@ int list_sockets(struct bpf_iter__task_file *ctx)
 	if (n->sk_protocol == IPPROTO_TCP)
 		return list_tcp(ctx, task, sk);
 	return n->sk_protocol == IPPROTO_UDP ? list_count(ctx, task, sk, false) : 0;
+}
+
+/* What has become of round trips since they were told, where nobody watches what is moved. */
+SEC("iter/task_file")
+int sample_sockets(struct bpf_iter__task_file *ctx)
+{
+	struct sock *sk = listed_sock(ctx);
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct net_state *st;
+	struct tcp_sock *tp;
+
+	if (!sk || ((struct sock___net *)sk)->__sk_common.skc_state != TCP_ESTABLISHED)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(sk);
+	st = tp ? bpf_sk_storage_get(&net_socks, sk, 0, 0) : 0;
+	if (!st || now - st->sampled_ns < TCP_SAMPLE_NS)
+		return 0;
+	if (st->told_srtt != tp->srtt_us || st->told_cwnd != tp->snd_cwnd)
+		sample_tcp(st, tp, now);
+	return 0;
 }
 
 #endif

@@ -124,14 +124,15 @@ struct net_state {
 	__u64 sampled_ns, retrans_ns, drop_ns; /* when these were told */
 	__u64 stack_jiffy;		       /* when a stack was refused lastly */
 	__u32 told_retrans;
-	__u32 listing; /* the last one it was in */
-	__u8 is_known; /* 0: it is new */
-	__u8 protocol; /* enum net_protocol */
-	__u8 n_tries;  /* to find out the protocol */
-	__u8 n_pieces; /* whose bytes were copied, where they are counted */
+	__u32 told_srtt, told_cwnd; /* by the last sample */
+	__u32 listing;		    /* the last one it was in */
+	__u8 is_known;		    /* 0: it is new */
+	__u8 protocol;		    /* enum net_protocol */
+	__u8 n_tries;		    /* to find out the protocol */
+	__u8 n_pieces;		    /* whose bytes were copied, where they are counted */
 	__u8 stale;
-	__u8 last_way; /* 1 + index of `ways`; 0: none */
-	__u8 pad[2];
+	__u8 last_way;		/* 1 + index of `ways`; 0: none */
+	__u16 epoch;		/* as net_epoch: what has been received since is all known */
 	struct net_way ways[2]; /* received, sent */
 };
 
@@ -141,6 +142,9 @@ struct {
 	__type(key, int);
 	__type(value, struct net_state);
 } net_socks SEC(".maps");
+
+/* Odd while the daemon has what is received watched: what came before nobody knows. */
+__u32 net_epoch;
 
 /* Of others. */
 struct net_count {
@@ -152,7 +156,7 @@ struct net_count {
 	__u32 n_told;
 	__u32 listing;
 	__u32 speaks_resolve; /* of a UNIX socket: 1 + whether it does; 0: not looked at yet */
-	__u32 pad;
+	struct net_quic quic; /* of UDP */
 };
 
 struct {
@@ -241,6 +245,7 @@ static __noinline struct net_state *state_new(struct sock *sk)
 	}
 	put_sock(&st->sock, sk);
 	put_ends(&st->sock, sk);
+	st->epoch = net_epoch;
 	return st;
 }
 

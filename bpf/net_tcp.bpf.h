@@ -7,6 +7,7 @@
 #define NET_TCP_BPF_H
 
 #include "net_out.bpf.h"
+#include "net_unseen.bpf.h"
 
 #define TCP_SAMPLE_NS  100000000
 #define TCP_RETRANS_NS 10000000
@@ -59,9 +60,13 @@ static __always_inline struct net_tcp_event *begin_tcp(const struct net_state *s
 /* Of a connection that lives longer than a moment, in passing. */
 static __noinline int sample_tcp(struct net_state *st, struct tcp_sock *tp, __u64 now)
 {
-	struct net_tcp_event *ev = begin_tcp(st, tp, NET_TCP_SAMPLE);
+	struct net_tcp_event *ev;
 
+	/* First: the verifier of Linux 6.1 asks twice for an event where anything is between. */
 	st->sampled_ns = now;
+	st->told_srtt = tp->srtt_us;
+	st->told_cwnd = tp->snd_cwnd;
+	ev = begin_tcp(st, tp, NET_TCP_SAMPLE);
 	if (ev)
 		event_submit(ev);
 	return 0;
@@ -134,6 +139,7 @@ int BPF_PROG(on_state, struct sock *sk, int old_state, int new_state)
 		meet_tcp(st, sk, tp); /* the local port of a client is known only now */
 		st->sampled_ns = bpf_ktime_get_boot_ns();
 	} else if (new_state == TCP_FIN_WAIT1 || new_state == TCP_LAST_ACK) {
+		tell_unseen(st, sk, tp, 0, false);
 		end_sent(st, sk, tp);
 	}
 	ev = begin_tcp(st, tp, NET_TCP_STATE);

@@ -8,6 +8,7 @@
 #define NET_UDP_BPF_H
 
 #include "net_out.bpf.h"
+#include "net_quic.bpf.h"
 #include "net_thread.bpf.h"
 
 #define DNS_MAX_PAYLOAD 1232
@@ -144,7 +145,8 @@ static __always_inline void put_count(struct net_bytes_event *ev, const struct n
 	ev->tx_messages = c->tx_messages;
 	ev->rx_messages = c->rx_messages;
 	ev->first_ns = c->first_ns;
-	ev->state = ev->pad = 0;
+	ev->state = 0;
+	ev->quic = c->quic;
 }
 
 /* False: it is not the time to tell. */
@@ -292,7 +294,7 @@ static __noinline int move_udp(struct sock *sk, __u32 len, bool sent)
 	struct net_move m = { .len = len, .fd = -1, .flags = sent ? NET_SENT : 0 };
 	struct net_room *room = 0;
 	struct net_count *c;
-	bool connected, readable = false;
+	bool connected, begins, readable = false;
 
 	m.now = bpf_ktime_get_boot_ns();
 	put_who(&m.who, task);
@@ -305,11 +307,14 @@ static __noinline int move_udp(struct sock *sk, __u32 len, bool sent)
 		__builtin_memset(c->sock.inet.peer, 0, 16);
 		c->sock.inet.peer_port = 0;
 	}
-	if (is_dns(&c->sock) || (!connected && sent)) {
+	begins = may_begin_quic(c, len);
+	if (is_dns(&c->sock) || (!connected && sent) || begins) {
 		room = enter_room();
 		readable = room && find_bytes(&room->cursor, sk, &c->many, &m);
 		if (readable && sent && !connected)
 			put_name(&c->sock, room->cursor.name);
+		if (readable && begins && !is_dns(&c->sock))
+			look_for_quic(room, c);
 	}
 	if (readable && is_dns(&c->sock))
 		move_dns(sk, room, c, &m);

@@ -283,7 +283,5 @@ int cmd_check(int argc, char **argv)
 		if (s > status)
 			status = s;
 	}
-	if (fflush(stdout) != 0)
-		status = EXIT_UNREADABLE;
 	return status;
 }

@@ -86,6 +86,10 @@ static int start_private(struct client *c, char *err, size_t err_size)
 			 "'systemctl start tracer' and join group tracer");
 		return -EACCES;
 	}
+	if (access("/proc/self", F_OK) < 0) {
+		snprintf(err, err_size, "/proc is not mounted: mount -t proc proc /proc");
+		return -EIO;
+	}
 	if (find_daemon(path, sizeof(path)) < 0) {
 		snprintf(err, err_size,
 			 "cannot find tracerd beside tracectl nor in "
@@ -197,6 +201,24 @@ void client_close(struct client *c)
 	free(c);
 }
 
+const char *client_end(struct client *c)
+{
+	static char how[128];
+	int status;
+
+	if (c->daemon <= 0 || waitpid(c->daemon, &status, 0) != c->daemon)
+		return "";
+	c->daemon = 0;
+	if (!WIFSIGNALED(status))
+		return "";
+	/* The kernel does that when memory is short, and tells nobody else. */
+	snprintf(how, sizeof(how), ", killed by signal %d%s", WTERMSIG(status),
+		 WTERMSIG(status) == SIGKILL ?
+			 " (if memory was short: ring_size in tracerd.conf, or fewer --sources)" :
+			 "");
+	return how;
+}
+
 int client_is_private(const struct client *c)
 {
 	return c->daemon > 0;
@@ -302,8 +324,9 @@ int client_ask(struct client *c, Request *req, Reply **ret, char *err, size_t er
 	if (r == 0 || r == -EPIPE)
 		r = client_next(c, 1, &msg);
 	if (r < 0) {
-		snprintf(err, err_size, "tracerd: %s",
-			 r == -EPIPE ? "it closed the connection" : strerror(-r));
+		snprintf(err, err_size, "tracerd: %s%s",
+			 r == -EPIPE ? "it closed the connection" : strerror(-r),
+			 r == -EPIPE ? client_end(c) : "");
 		return r;
 	}
 	if (!msg.reply) {

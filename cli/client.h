@@ -28,6 +28,8 @@ int client_open(struct client **ret, char *err, size_t err_size);
 void client_close(struct client *c);
 int client_is_private(const struct client *c);
 int client_fd(const struct client *c);
+/* After -EPIPE: how a private daemon has ended, to stand behind what is said of it; or "". */
+const char *client_end(struct client *c);
 
 /* Fills in the id, sends. */
 int client_send(struct client *c, Request *req);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - tracectl: the table of commands; nothing else. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +40,15 @@ static int usage(FILE *out, int status)
 	return status;
 }
 
+/* What nobody got has not been said: a full disk, a pipe that is closed. */
+static int flushed(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "tracectl: cannot write to standard output: %s\n", strerror(errno));
+	return EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	int i = 1;
@@ -50,9 +60,9 @@ int main(int argc, char **argv)
 			client_private = 1;
 		} else if (strcmp(argv[i], "--version") == 0) {
 			puts("tracectl " TRACER_VERSION);
-			return EXIT_OK;
+			return flushed(EXIT_OK);
 		} else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			return usage(stdout, EXIT_OK);
+			return flushed(usage(stdout, EXIT_OK));
 		} else {
 			fprintf(stderr, "tracectl: unknown option '%s'\n", clean(argv[i]));
 			return usage(stderr, EXIT_USAGE);
@@ -60,7 +70,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t k = 0; i < argc && k < N_COMMANDS; k++)
 		if (strcmp(argv[i], commands[k].name) == 0)
-			return commands[k].fn(argc - i, argv + i);
+			return flushed(commands[k].fn(argc - i, argv + i));
 	if (i < argc)
 		fprintf(stderr, "tracectl: there is no command '%s'\n", clean(argv[i]));
 	return usage(stderr, EXIT_USAGE);

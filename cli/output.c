@@ -13,7 +13,11 @@
 #include "buf.h"
 #include "clean.h"
 
-static void make_name(char *dst, size_t size)
+/* Recordings that begin in one folder in one second. */
+#define MAX_SAME_NAMES 16
+
+/* The `n`-th name of this second. */
+static void make_name(char *dst, size_t size, unsigned n)
 {
 	char host[64] = "trace", date[32];
 	time_t now = time(NULL);
@@ -23,11 +27,18 @@ static void make_name(char *dst, size_t size)
 	if (strchr(host, '/'))
 		strcpy(host, "trace");
 	strftime(date, sizeof(date), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
-	snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
+	if (n == 0)
+		snprintf(dst, size, "%s-%s.perfetto-trace", host, date);
+	else
+		snprintf(dst, size, "%s-%s-%u.perfetto-trace", host, date, n + 1);
 }
 
 static int cannot_create(const char *path, int error)
 {
+	struct stat st;
+
+	if (error == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		error = EISDIR;
 	fprintf(stderr, "tracectl: cannot create %s: %s%s\n", clean(path), strerror(error),
 		error == EEXIST ? " (--force overwrites it)" : "");
 	return -error;
@@ -46,13 +57,17 @@ int output_open(const char *name, bool force, char path[PATH_MAX], int *ret_fd)
 		fputs("tracectl: a trace is no text: redirect standard output\n", stderr);
 		return -EINVAL;
 	}
-	if (!name)
-		make_name(path, PATH_MAX);
-	else if (strlen(name) < PATH_MAX)
-		strcpy(path, name);
-	else
+	if (name && strlen(name) >= PATH_MAX)
 		return cannot_create(name, ENAMETOOLONG);
-	*ret_fd = open(path, flags | (force ? 0 : O_EXCL), 0644);
+	for (unsigned n = 0; n < MAX_SAME_NAMES; n++) {
+		if (name)
+			strcpy(path, name);
+		else
+			make_name(path, PATH_MAX, n);
+		*ret_fd = open(path, flags | (force && name ? 0 : O_EXCL), 0644);
+		if (name || *ret_fd >= 0 || errno != EEXIST)
+			break;
+	}
 	if (*ret_fd < 0)
 		return cannot_create(path, errno);
 	if (fstat(*ret_fd, &st) < 0 || !S_ISREG(st.st_mode)) {

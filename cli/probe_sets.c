@@ -12,7 +12,8 @@
 #include "probe_text.h"
 
 #define MAX_FILE (1u << 20)
-/* From where tracectl is: wherever it has been installed, its sets have been too. */
+/* From where tracectl is: built, or installed, wherever that is. */
+#define BUILT	   "/probes"
 #define BESIDE_BIN "/../share/tracer/probes"
 
 const char *probe_sets_dir(void)
@@ -27,7 +28,10 @@ const char *probe_sets_dir(void)
 	n = readlink("/proc/self/exe", path, sizeof(path) - sizeof(BESIDE_BIN));
 	path[n > 0 ? n : 0] = '\0';
 	slash = strrchr(path, '/');
-	strcpy(slash ? slash : path, BESIDE_BIN);
+	slash = slash ? slash : path;
+	strcpy(slash, BUILT);
+	if (access(path, X_OK) < 0)
+		strcpy(slash, BESIDE_BIN);
 	return path;
 }
 

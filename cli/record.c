@@ -72,6 +72,7 @@ static int start_session(struct record *rec, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
+	record_print_sources(reply->started, o->quiet);
 	if (!o->quiet)
 		record_print_started(reply->started, clean(rec->path),
 				     o->duration_ns != 0 || o->command);
@@ -148,9 +149,9 @@ static int read_daemon(struct record *rec, int *status)
 	}
 	if (r < 0) {
 		end_progress(rec);
-		fprintf(stderr, "tracectl: %s; %s holds what came before and can be opened\n",
+		fprintf(stderr, "tracectl: %s%s; %s holds what came before and can be opened\n",
 			r == -EPIPE ? "tracerd is gone" : "tracerd does not speak the protocol",
-			clean(rec->path));
+			r == -EPIPE ? client_end(rec->client) : "", clean(rec->path));
 		*status = EXIT_DAEMON_GONE;
 		return 1;
 	}
@@ -163,23 +164,16 @@ static int run(struct record *rec)
 		{ .fd = client_fd(rec->client), .events = POLLIN },
 		{ .fd = rec->stop.fd, .events = POLLIN },
 	};
-	int status = EXIT_FAILED;
+	int status = EXIT_FAILED, r;
 
-	for (;;) {
-		int r;
-
+	/* Before the first poll(), too: the answer may have brought all there is to read. */
+	while ((r = read_daemon(rec, &status)) == 0) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
 		if (fds[1].revents && on_signal(rec))
 			return EXIT_FAILED;
-		if (!fds[0].revents)
-			continue;
-		r = read_daemon(rec, &status);
-		if (r < 0)
-			return EXIT_FAILED;
-		if (r > 0)
-			return status;
 	}
+	return r < 0 ? EXIT_FAILED : status;
 }
 
 static int list_events(void)

@@ -118,14 +118,17 @@ static int bad(const char *what, const char *value, const char *want)
 	return -EINVAL;
 }
 
-static int split(char *list, char **names, size_t *n)
+static int split(const char *what, char *list, char **names, size_t *n)
 {
+	size_t before = *n;
+
 	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
 		if (*n == MAX_NAMES)
-			return bad("list", name, "too many names");
+			return bad(what, name, "that is one too many: 32 at most");
 		names[(*n)++] = name;
 	}
-	return 0;
+	/* A variable of a script that is empty must not mean everything. */
+	return *n > before ? 0 : bad(what, list, "want names: 'tracectl status' lists them");
 }
 
 static int parse_pids(char *list, struct record_options *o)
@@ -141,6 +144,20 @@ static int parse_pids(char *list, struct record_options *o)
 			return bad("--pid", s, "at most 64 processes");
 		o->pids[o->n_pids++] = (uint32_t)pid;
 	}
+	return o->n_pids ? 0 : bad("--pid", list, "want process ids");
+}
+
+/* The kernel keeps 15 bytes of a name: a longer one without a pattern would fit nobody. */
+static int parse_comm(const char *glob, struct record_options *o)
+{
+	char want[64];
+
+	if (!*glob)
+		return bad("--comm", glob, "want a name, or a pattern of names");
+	snprintf(want, sizeof(want), "names have at most 15 bytes: want '%.15s'", glob);
+	if (strlen(glob) > 15 && !strpbrk(glob, "*?[\\"))
+		return bad("--comm", glob, clean(want));
+	o->comm = glob;
 	return 0;
 }
 
@@ -240,8 +257,7 @@ static int parse_filter(int c, char *arg, struct record_options *o)
 	case OPT_CGROUP:
 		return parse_cgroup(arg, o);
 	default:
-		o->comm = arg;
-		return 0;
+		return parse_comm(arg, o);
 	}
 }
 
@@ -327,9 +343,9 @@ static int parse_option(const struct command_line *line, int c, char *arg, struc
 		o->whole_machine = true;
 		return 0;
 	case 's':
-		return split(arg, o->sources, &o->n_sources);
+		return split("--sources", arg, o->sources, &o->n_sources);
 	case OPT_NO:
-		return split(arg, o->without, &o->n_without);
+		return split("--no", arg, o->without, &o->n_without);
 	case 'e':
 		return add_event(o, arg);
 	case OPT_GPU_API:
@@ -380,6 +396,9 @@ static int parse(const struct command_line *line, int argc, char **argv, struct 
 		if (r < 0)
 			return r;
 	}
+	/* The first event has the period then, the others the rate. */
+	if (ret->freq_hz && ret->period && !ret->n_more_events)
+		return bad("--period", "", "not beside --freq: one or the other");
 	if (optind < argc)
 		ret->command = argv + optind;
 	return 0;

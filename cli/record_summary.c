@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clean.h"
 #include "clock.h"
 #include "io.h"
 #include "stack_end.h"
@@ -70,22 +71,42 @@ int record_await_started(struct client *c, int fd, uint64_t *bytes, Reply **ret,
 		}
 		client_message_done(&msg);
 	}
-	snprintf(err, err_size, "tracerd: %s",
-		 r == -EPIPE ? "it ended before the recording began" : strerror(-r));
+	snprintf(err, err_size, "tracerd: %s%s",
+		 r == -EPIPE ? "it ended before the recording began" : strerror(-r),
+		 r == -EPIPE ? client_end(c) : "");
 	return r < 0 ? r : -EPIPE;
+}
+
+static bool says_the_same(const SourceState *a, const SourceState *b)
+{
+	return a->name && a->why && a->on == b->on && strcmp(a->why, b->why) == 0;
+}
+
+void record_print_sources(const Started *msg, bool quiet)
+{
+	SourceState **all = msg->sources;
+	char why[512];
+
+	for (size_t i = 0, n = 0, k; i < msg->n_sources; i++, n = 0) {
+		const SourceState *s = all[i];
+
+		if (!s->name || !s->why || !s->why[0] || (quiet && s->on))
+			continue;
+		for (k = 0; k < i && !says_the_same(all[k], s); k++)
+			;
+		if (k < i) /* it stands in that one's line */
+			continue;
+		fputs("tracectl: ", stderr);
+		for (k = i; k < msg->n_sources; k++)
+			if (says_the_same(all[k], s))
+				fprintf(stderr, "%s%s", n++ ? ", " : "", clean(all[k]->name));
+		text_printable(why, sizeof(why), s->why, strlen(s->why));
+		fprintf(stderr, "%s: %s\n", s->on ? "" : n > 1 ? " are off" : " is off", why);
+	}
 }
 
 void record_print_started(const Started *msg, const char *path, bool ends_by_itself)
 {
-	for (size_t i = 0; i < msg->n_sources; i++) {
-		const SourceState *s = msg->sources[i];
-		char why[512];
-
-		if (!s->name || !s->why || !s->why[0])
-			continue;
-		text_printable(why, sizeof(why), s->why, strlen(s->why));
-		fprintf(stderr, "tracectl: %s%s: %s\n", s->name, s->on ? "" : " is off", why);
-	}
 	fprintf(stderr, "recording%s%s to %s%s\n", msg->sampling && msg->sampling[0] ? " " : "",
 		msg->sampling ? msg->sampling : "", path, ends_by_itself ? "" : ", Ctrl-C stops");
 }

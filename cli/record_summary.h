@@ -16,6 +16,8 @@
 int record_await_started(struct client *c, int fd, uint64_t *bytes, Reply **ret, char *err,
 			 size_t err_size);
 
+/* What is off and why, and, unless `quiet`, what there is to say of the others. */
+void record_print_sources(const Started *msg, bool quiet);
 void record_print_started(const Started *msg, const char *path, bool ends_by_itself);
 void record_print_progress(const Progress *msg);
 /* Returns whether events were lost; says that on stderr even when `quiet`. */

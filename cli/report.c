@@ -166,9 +166,5 @@ int cmd_report(int argc, char **argv)
 	trace_index_free(ix);
 	if (fd >= 0)
 		close(fd);
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "tracectl: cannot write the report: %s\n", strerror(errno));
-		return EXIT_UNREADABLE;
-	}
 	return r == 0 ? EXIT_OK : r == -ENOENT && ix ? EXIT_NO_SAMPLES : EXIT_UNREADABLE;
 }

@@ -59,12 +59,8 @@ static int start(struct watch *w, char *line)
 		fprintf(stderr, "tracectl: %s\n", clean(err));
 		return r;
 	}
-	for (size_t i = 0; reply->started && i < reply->started->n_sources; i++) {
-		const SourceState *s = reply->started->sources[i];
-
-		if (!w->options.quiet && s->name && s->why && s->why[0])
-			fprintf(stderr, "  %s: %s\n", clean(s->name), clean(s->why));
-	}
+	if (reply->started)
+		record_print_sources(reply->started, w->options.quiet);
 	if (!w->options.quiet)
 		fputs("watching\n", stderr);
 	reply__free_unpacked(reply, NULL);
@@ -159,9 +155,12 @@ static int run(struct watch *w)
 	};
 
 	for (;;) {
+		/* Before the first poll(), too: the answer may have brought all there is. */
+		int r = read_daemon(w);
 		bool waits = w->out_pos < w->out.len;
-		int r = 0;
 
+		if (r < 0)
+			return EXIT_FAILED;
 		if (w->ended && !waits)
 			return w->status;
 		fds[0].fd = waits || w->ended ? -1 : client_fd(w->client);
@@ -174,10 +173,6 @@ static int run(struct watch *w)
 			r = write_some(w);
 		else if (fds[2].revents & (POLLERR | POLLHUP | POLLNVAL))
 			r = 1;
-		/* Also without a word from poll(): some may have been read with what came before.
-		 */
-		if (r == 0)
-			r = read_daemon(w);
 		if (r != 0)
 			return r > 0 ? EXIT_OK : EXIT_FAILED;
 	}

@@ -28,7 +28,10 @@
 #include "trigger/trigger_psi.h"
 #include "unwind/unwinder.h"
 
-/* A stop must be over in 2 s: sessions get this long to end, clients that long to read. */
+/*
+ * A stop must be over in 2 s: sessions get this long to wait for names and lines, clients that
+ * long to read.
+ */
 #define STOP_LIMIT_NS (1200 * NS_PER_MS)
 #define STOP_SEND_MS  400
 #define STOP_POLL_NS  (20 * NS_PER_MS)
@@ -67,7 +70,11 @@ static int on_stop_poll(void *ctx, uint32_t events)
 	struct daemon *d = ctx;
 
 	(void)events;
-	if (session_manager_count(d->sessions) == 0 || boot_ns() > d->stop_ns + STOP_LIMIT_NS)
+	if (boot_ns() > d->stop_ns + STOP_LIMIT_NS) {
+		session_manager_end_all(d->sessions);
+		event_loop_stop(d->loop);
+	}
+	if (session_manager_count(d->sessions) == 0)
 		event_loop_stop(d->loop);
 	return 0;
 }

@@ -111,6 +111,8 @@ int main(int argc, char **argv)
 
 	parse_arguments(argc, argv, &args);
 	log_init("tracerd", args.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	if (args.control_fd >= 0)
+		log_shares_stderr();
 	/* libdw would ask a server for debug files, and block for minutes. */
 	unsetenv("DEBUGINFOD_URLS");
 	signal(SIGPIPE, SIG_IGN);

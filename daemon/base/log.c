@@ -15,7 +15,7 @@
 
 static const char *program = "tracer";
 static enum log_level max_level = LOG_LEVEL_INFO;
-static bool to_journal;
+static bool to_journal, is_shared;
 
 /* The variable is inherited by whoever is started from a service: it names the stream it means. */
 static bool is_journal(int fd)
@@ -38,13 +38,18 @@ void log_init(const char *name, enum log_level level)
 	to_journal = is_journal(STDERR_FILENO);
 }
 
+void log_shares_stderr(void)
+{
+	is_shared = true;
+}
+
 void log_write(enum log_level level, const char *fmt, ...)
 {
 	char raw[LINE_MAX_LEN], line[LINE_MAX_LEN], out[LINE_MAX_LEN + 64];
 	va_list args;
 	int n;
 
-	if (level > max_level)
+	if (level > max_level || (is_shared && level == LOG_LEVEL_TOLD))
 		return;
 	va_start(args, fmt);
 	n = vsnprintf(raw, sizeof(raw), fmt, args);

@@ -33,7 +33,7 @@ static int split_period(struct cpu_sampling *s, uint64_t *ret_period)
 	if (!at)
 		return 0;
 	*at++ = '\0';
-	return text_u64(at, 1, INT64_MAX, ret_period) < 0 ? -ENOENT : 0;
+	return text_u64(at, 1, INT64_MAX, ret_period) < 0 ? -ERANGE : 0;
 }
 
 int cpu_sampling_plan(const struct trace_config *config, unsigned i, struct cpu_sampling *ret)

@@ -14,6 +14,7 @@
 #include "bpf_load.h"
 #include "bpf_loading.h"
 #include "bpf_ring.h"
+#include "clock.h"
 #include "collector.h"
 #include "log.h"
 #include "net.skel.h"
@@ -33,6 +34,8 @@ struct net {
 	struct net_tls *tls;		     /* NULL: not yet */
 	int8_t levels[EVENT_MAX_STREAMS];    /* 1 + enum net_level of each session; 0: none */
 	uint64_t n_no_storage, n_unreadable; /* that have been told */
+	struct net_splices splices;
+	uint64_t sample_ns; /* not before that */
 };
 
 static void unload(struct net *n)
@@ -81,8 +84,10 @@ static int open_object(struct net *n, char why[WHY_LEN])
 /* Without it, what was there before is known only when it moves. */
 static void attach_listing(struct net_bpf *skel)
 {
-	if (bpf_program__autoload(skel->progs.list_sockets))
-		skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
+	if (!bpf_program__autoload(skel->progs.list_sockets))
+		return;
+	skel->links.list_sockets = bpf_program__attach(skel->progs.list_sockets);
+	skel->links.sample_sockets = bpf_program__attach(skel->progs.sample_sockets);
 }
 
 static int net_prepare(const struct collector_env *env, char why[WHY_LEN], void **ret_state)
@@ -132,6 +137,8 @@ static int net_drain(void *state, uint64_t horizon_ns, unsigned budget)
 
 	walks_update(&n->walks);
 	net_tls_update(n->tls);
+	if (net_programs_follow_splices(n->skel, &n->splices) < 0)
+		log_debug("net: what is spliced has no times");
 	return bpf_ring_drain(n->ring, horizon_ns, budget, n->env.sink, n->env.sink_ctx);
 }
 
@@ -160,12 +167,35 @@ static void tell_more(const __u64 *now, uint64_t *told, const char *what)
 	*told = n;
 }
 
+static bool any_health(const struct net *n)
+{
+	for (size_t i = 0; i < EVENT_MAX_STREAMS; i++)
+		if (n->levels[i] == 1 + NET_HEALTH)
+			return true;
+	return false;
+}
+
+/*
+ * Round trips, for sessions that do not watch what is moved, which is sampled in passing.
+ * All descriptors of the machine are looked at: not for more than a hundredth of the time.
+ */
+static void sample(struct net *n, uint64_t now_ns)
+{
+	uint64_t begin_ns = boot_ns();
+
+	if (!n->skel->links.sample_sockets || now_ns < n->sample_ns || !any_health(n))
+		return;
+	(void)bpf_iter_run(n->skel->links.sample_sockets, NULL, NULL); /* to the ring, not to us */
+	n->sample_ns = now_ns + 100 * (boot_ns() - begin_ns);
+}
+
 static void net_tick(void *state, uint64_t now_ns)
 {
 	struct net *n = state;
 
-	(void)now_ns;
 	net_tls_tick(n->tls);
+	net_programs_splices_tick(n->skel, &n->splices);
+	sample(n, now_ns);
 	tell_more(&n->skel->bss->n_no_storage, &n->n_no_storage,
 		  "sockets that are not followed, for want of memory");
 	tell_more(&n->skel->bss->n_unreadable, &n->n_unreadable,

@@ -11,6 +11,8 @@
 #include "net_events.h"
 
 #define MAX_PROGRAMS 16
+/* Ticks without a splice() after which nobody does it any more. */
+#define SPLICES_QUIET 60
 
 struct program {
 	struct bpf_program *prog;
@@ -72,6 +74,19 @@ static size_t function_programs(struct net_bpf *skel, struct program ret[MAX_PRO
 	return n;
 }
 
+/* What splice() takes: where functions can be attached to, or while somebody does it. */
+static size_t splice_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	ret[0] = PROGRAM(on_splice);
+	return 1;
+}
+
+static size_t space_programs(struct net_bpf *skel, struct program ret[MAX_PROGRAMS])
+{
+	ret[0] = PROGRAM(on_space);
+	return 1;
+}
+
 typedef size_t programs_fn(struct net_bpf *skel, struct program ret[MAX_PROGRAMS]);
 
 static void leave_out(struct net_bpf *skel, programs_fn *which)
@@ -120,6 +135,7 @@ static void set_calls(uint8_t of_nr[NET_MAX_NR])
 	of_nr[__NR_preadv2] = of_nr[__NR_pwritev2] = NET_CALL_VECTOR;
 	of_nr[__NR_sendmsg] = of_nr[__NR_recvmsg] = NET_CALL_MESSAGE;
 	of_nr[__NR_sendmmsg] = of_nr[__NR_recvmmsg] = NET_CALL_MESSAGES;
+	of_nr[__NR_splice] = NET_CALL_SPLICE;
 }
 
 /* The verifier takes no program that looks at arguments which are not there. */
@@ -142,6 +158,17 @@ enum net_moves net_programs_moves(bool loops, bool tracepoints, bool functions, 
 	return NET_MOVES_NONE;
 }
 
+static void choose_splice(struct net_bpf *skel, enum net_moves moves)
+{
+	bool function = moves == NET_MOVES_FUNCTIONS ||
+			(moves != NET_MOVES_NONE && bpf_can_attach_to("tcp_splice_read") == 0);
+
+	if (!function)
+		leave_out(skel, splice_programs);
+	if (function || moves == NET_MOVES_NONE)
+		leave_out(skel, space_programs);
+}
+
 static void choose_moves(struct net_bpf *skel, char why[WHY_LEN])
 {
 	bool tracepoints = bpf_tracepoint_args("sock_send_length") >= 0;
@@ -154,6 +181,7 @@ static void choose_moves(struct net_bpf *skel, char why[WHY_LEN])
 		leave_out(skel, tracepoint_programs);
 	if (moves == NET_MOVES_NONE)
 		leave_out(skel, uring_programs);
+	choose_splice(skel, moves);
 }
 
 int net_programs_choose(struct net_bpf *skel, char why[WHY_LEN])
@@ -183,12 +211,38 @@ int net_programs_attach_moves(struct net_bpf *skel)
 
 	if (r == 0)
 		r = attach(skel, tracepoint_programs);
-	return r < 0 ? r : attach(skel, function_programs);
+	if (r == 0)
+		r = attach(skel, function_programs);
+	if (r == 0)
+		r = attach(skel, splice_programs);
+	if (r == 0)
+		skel->bss->net_epoch |= 1;
+	return r;
 }
 
 void net_programs_detach_moves(struct net_bpf *skel)
 {
+	skel->bss->net_epoch += skel->bss->net_epoch & 1;
+	detach(skel, space_programs);
+	detach(skel, splice_programs);
 	detach(skel, function_programs);
 	detach(skel, tracepoint_programs);
 	detach(skel, uring_programs);
+}
+
+int net_programs_follow_splices(struct net_bpf *skel, struct net_splices *s)
+{
+	uint32_t n = __atomic_load_n(&skel->bss->net_n_splices, __ATOMIC_RELAXED);
+
+	if (n == s->n || !(skel->bss->net_epoch & 1))
+		return 0;
+	s->n = n;
+	s->n_quiet = 0;
+	return attach(skel, space_programs);
+}
+
+void net_programs_splices_tick(struct net_bpf *skel, struct net_splices *s)
+{
+	if (skel->links.on_space && ++s->n_quiet > SPLICES_QUIET)
+		detach(skel, space_programs);
 }

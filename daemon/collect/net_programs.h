@@ -32,4 +32,15 @@ int net_programs_attach_tcp(struct net_bpf *skel);
 int net_programs_attach_moves(struct net_bpf *skel);
 void net_programs_detach_moves(struct net_bpf *skel);
 
+/*
+ * Where no function can be attached to, splice() is seen by what every receive has: only
+ * from when somebody does it until nobody has for a while.
+ */
+struct net_splices {
+	uint32_t n;	  /* that have been seen */
+	unsigned n_quiet; /* ticks since then */
+};
+int net_programs_follow_splices(struct net_bpf *skel, struct net_splices *s);
+void net_programs_splices_tick(struct net_bpf *skel, struct net_splices *s);
+
 #endif

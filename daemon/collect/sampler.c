@@ -157,7 +157,9 @@ static int add_event(struct sampler *s, const struct trace_config *config, unsig
 	r = cpu_sampling_plan(config, i, &e->sampling);
 	if (r < 0) {
 		snprintf(why, WHY_LEN,
-			 "there is no event '%.40s': see tracectl record --event help",
+			 r == -ERANGE
+				 ? "event '%.40s@': behind the @ is a number of events from 1 on"
+				 : "there is no event '%.40s': see tracectl record --event help",
 			 e->sampling.event);
 		return r;
 	}

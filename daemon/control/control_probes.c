@@ -349,7 +349,7 @@ static int add(struct control_probes *cp, struct control_client *client, const R
 		return 0;
 	take_back(a);
 	adding_free(a);
-	log_info("no probe is added: %s", why[0] ? why : strerror(-r));
+	log_told("no probe is added: %s", why[0] ? why : strerror(-r));
 	return control_client_error(client, req->id, r, why[0] ? why : strerror(-r));
 }
 

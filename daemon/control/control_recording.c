@@ -279,7 +279,7 @@ int control_recording_begin(const struct control_recording_env *env, struct cont
 	if (err == 0)
 		return reply_started(rec, id);
 	recording_free(rec);
-	log_info("a session could not start: %s", why[0] ? why : strerror(-err));
+	log_told("a session could not start: %s", why[0] ? why : strerror(-err));
 	return control_client_error(client, id, err, why[0] ? why : strerror(-err));
 }
 

@@ -24,6 +24,7 @@ enum kind { SET_PROCESS, SET_THREAD, FREE_TASK };
 struct entry {
 	int32_t owner; /* of a process the parent, of a thread its process */
 	uint32_t len;
+	uint32_t round; /* that it was set in */
 	uint8_t data[];
 };
 
@@ -41,6 +42,7 @@ struct flight_base {
 	size_t n_changes, cap;
 	GpuInfo *gpus; /* NULL: there was no word of them */
 	size_t bytes;
+	uint32_t round; /* how often changes were applied */
 };
 
 int flight_base_new(struct flight_base **ret)
@@ -84,6 +86,11 @@ void flight_base_free(struct flight_base *b)
 bool flight_base_has_process(const struct flight_base *b, int32_t pid)
 {
 	return hash_get_u64(b->processes, (uint32_t)pid) != NULL;
+}
+
+bool flight_base_has_thread(const struct flight_base *b, int32_t tid)
+{
+	return hash_get_u64(b->threads, (uint32_t)tid) != NULL;
 }
 
 size_t flight_base_bytes(const struct flight_base *b)
@@ -274,6 +281,7 @@ static int set(struct flight_base *b, const struct change *c)
 	if (!e)
 		return 0;
 	drop(b, h, c->id);
+	e->round = b->round;
 	if (hash_set_u64(h, (uint32_t)c->id, e) < 0) {
 		free(e);
 		return -ENOMEM;
@@ -282,10 +290,32 @@ static int set(struct flight_base *b, const struct change *c)
 	return 0;
 }
 
+/*
+ * The leader is freed last: threads that are left then were missed. What is said of a process
+ * may lie in the next segment.
+ */
+static void drop_orphans(struct flight_base *b)
+{
+	const struct entry *e;
+	size_t pos = 0, len;
+	const void *key;
+	void *value;
+	uint64_t tid;
+
+	while (hash_next(b->threads, &pos, &key, &len, &value)) {
+		e = value;
+		if (b->round - e->round < 2 || flight_base_has_process(b, e->owner))
+			continue;
+		memcpy(&tid, key, sizeof(tid));
+		drop(b, b->threads, (int32_t)tid);
+	}
+}
+
 int flight_base_apply(struct flight_base *b)
 {
 	int r = 0;
 
+	b->round++;
 	if (b->n_changes)
 		qsort(b->changes, b->n_changes, sizeof(*b->changes), by_time);
 	for (size_t i = 0; i < b->n_changes; i++) {
@@ -299,6 +329,7 @@ int flight_base_apply(struct flight_base *b)
 		}
 	}
 	b->n_changes = 0;
+	drop_orphans(b);
 	return r;
 }
 

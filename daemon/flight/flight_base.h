@@ -29,6 +29,7 @@ int flight_base_note(struct flight_base *b, const struct buf *packets);
 int flight_base_apply(struct flight_base *b);
 
 bool flight_base_has_process(const struct flight_base *b, int32_t pid);
+bool flight_base_has_thread(const struct flight_base *b, int32_t tid);
 size_t flight_base_bytes(const struct flight_base *b);
 size_t flight_base_n_threads(const struct flight_base *b);
 

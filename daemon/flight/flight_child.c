@@ -63,15 +63,35 @@ static int head_sink(void *ctx, const void *data, size_t len, bool essential)
 	return put(ctx, data, len);
 }
 
+static int put_piece(struct child *c, const struct buf *packets)
+{
+	int r = packets->len > 0 ? flight_block_deflate(packets, &c->piece) : 0;
+
+	return r < 0 || packets->len == 0 ? r : put(c, c->piece.data, c->piece.len);
+}
+
 static int put_cut(struct child *c, const void *data, size_t len, unsigned how)
 {
 	int r = flight_block_inflate(data, len, &c->packets);
 
 	if (r == 0)
 		r = flight_cut_block(c->cut, &c->packets, how, &c->cut_packets);
-	if (r == 0 && c->cut_packets.len > 0)
-		r = flight_block_deflate(&c->cut_packets, &c->piece);
-	return r < 0 || c->cut_packets.len == 0 ? r : put(c, c->piece.data, c->piece.len);
+	return r < 0 ? r : put_piece(c, &c->cut_packets);
+}
+
+/* With what it leans on in front of it, where that was held back. */
+static int put_whole(struct child *c, const void *data, size_t len, bool is_read)
+{
+	int r = 0;
+
+	if (is_read || flight_cut_is_holding(c->cut)) {
+		r = flight_block_inflate(data, len, &c->packets);
+		if (r == 0)
+			r = flight_cut_pass(c->cut, &c->packets, &c->cut_packets);
+		if (r == 0)
+			r = put_piece(c, &c->cut_packets);
+	}
+	return r < 0 ? r : put(c, data, len);
 }
 
 /* The trace_sink_fn of the tail. */
@@ -83,7 +103,7 @@ static int tail_sink(void *ctx, const void *data, size_t len, bool essential)
 	(void)essential;
 	if (is_first || session_oldest(c->session) < c->job->first->begin_ns)
 		return put_cut(c, data, len, is_first ? CUT_BUNDLES : 0);
-	return put(c, data, len);
+	return put_whole(c, data, len, false);
 }
 
 /* ---- segments ---- */
@@ -117,15 +137,6 @@ static size_t n_to_read(const struct child *c, const struct flight_segment *s)
 	return n;
 }
 
-static int put_whole(struct child *c, const struct flight_block *b, bool is_read)
-{
-	int r = is_read ? flight_block_inflate(b->data, b->len, &c->packets) : 0;
-
-	if (r == 0 && is_read)
-		r = flight_cut_pass(c->cut, &c->packets);
-	return r < 0 ? r : put(c, b->data, b->len);
-}
-
 static int put_segment(struct child *c, const struct flight_segment *s)
 {
 	const struct flight_segment *first = c->job->first;
@@ -138,8 +149,10 @@ static int put_segment(struct child *c, const struct flight_segment *s)
 		if (s == first || b->oldest_ns < first->begin_ns)
 			r = put_cut(c, b->data, b->len, s == first ? CUT_BUNDLES : 0);
 		else
-			r = put_whole(c, b, i < n_read);
+			r = put_whole(c, b->data, b->len, i < n_read);
 	}
+	if (s->next)
+		flight_cut_next_segment(c->cut);
 	return r;
 }
 

@@ -13,10 +13,9 @@
 #include "hash.h"
 
 /* Of the messages within. */
-#define FIELD_TRACE_PACKET 1
-#define FIELD_ARG	   4
-#define FIELD_ARG_UINT	   3
-#define FIELD_ARG_NAME	   10
+#define FIELD_ARG      4
+#define FIELD_ARG_UINT 3
+#define FIELD_ARG_NAME 10
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2 };
 
@@ -46,6 +45,7 @@ void flight_cut_free(struct flight_cut *c)
 	if (!c)
 		return;
 	hash_free(c->depths);
+	flight_cut_next_segment(c);
 	flight_used_free(c->used);
 	free(c);
 }
@@ -211,6 +211,17 @@ static void cut_point(struct flight_cut *c, struct packet *p)
 		flight_cut_count(c, "cpu", 1);
 }
 
+static int cut_track(struct flight_cut *c, struct packet *p)
+{
+	int r = flight_cut_hold(c, p);
+
+	if (r == 1)
+		p->verdict = LEAVE_OUT;
+	else
+		move_to(p, c->begin_ns);
+	return r < 0 ? r : 0;
+}
+
 static int cut_old(struct flight_cut *c, struct packets *all, struct packet *p)
 {
 	switch (p->what) {
@@ -219,8 +230,7 @@ static int cut_old(struct flight_cut *c, struct packets *all, struct packet *p)
 	case FIELD_STAGE:
 		return cut_stage(c, all, p);
 	case FIELD_DESCRIPTOR:
-		move_to(p, c->begin_ns);
-		return 0;
+		return cut_track(c, p);
 	default:
 		cut_point(c, p);
 		return 0;
@@ -365,6 +375,8 @@ int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned h
 		c->n_stacks += p->callstack && p->verdict == LEAVE_OUT;
 		if (how & CUT_NOTES)
 			r = note_used(c, p);
+		if (r == 0 && p->verdict != LEAVE_OUT)
+			r = flight_cut_release(c, p, ret);
 		if (r == 0)
 			r = put_packet(&all, p, ret);
 	}
@@ -373,11 +385,14 @@ int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned h
 	return r;
 }
 
-int flight_cut_pass(struct flight_cut *c, const struct buf *packets)
+int flight_cut_pass(struct flight_cut *c, const struct buf *packets, struct buf *ret)
 {
 	struct packets all = { 0 };
 	int r = flight_cut_read(c, packets, &all);
 
+	ret->len = 0;
+	for (size_t i = 0; r == 0 && i < all.n; i++)
+		r = flight_cut_release(c, &all.list[i], ret);
 	free(all.list);
 	return r;
 }

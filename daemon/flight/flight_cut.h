@@ -6,7 +6,8 @@
  * the cut: samples that had waited for names, slices, which are written at their end. Points
  * before the beginning are left out; a slice that goes on across it begins there, one within
  * another a nanosecond later, and says how much earlier it has begun. Processes are known from
- * the beginning.
+ * the beginning, and tracks described; but those of who had died by then only if there is
+ * something on them.
  */
 #ifndef FLIGHT_CUT_H
 #define FLIGHT_CUT_H
@@ -37,9 +38,13 @@ int flight_cut_block(struct flight_cut *c, const struct buf *packets, unsigned h
 		     struct buf *ret);
 
 /*
- * A block that stays as it is, in front of one that will be cut: ids are those of the segment.
+ * A block that stays as it is, in front of one that will be cut: ids are those of the segment; or
+ * while tracks are held back: `ret` has those that belong before it.
  */
-int flight_cut_pass(struct flight_cut *c, const struct buf *packets);
+int flight_cut_pass(struct flight_cut *c, const struct buf *packets, struct buf *ret);
+bool flight_cut_is_holding(const struct flight_cut *c);
+/* What follows describes each track that it uses. */
+void flight_cut_next_segment(struct flight_cut *c);
 
 /* How many packets with stacks were left out so far. */
 uint64_t flight_cut_n_stacks(const struct flight_cut *c);

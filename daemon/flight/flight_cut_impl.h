@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flight_cut_impl.h - the insides of a cut: flight_cut.c, flight_cut_read.c (packets),
- * flight_cut_sched.c (bundles).
+ * flight_cut_sched.c (bundles), flight_cut_tracks.c (tracks of the dead).
  */
 #ifndef FLIGHT_CUT_IMPL_H
 #define FLIGHT_CUT_IMPL_H
@@ -11,6 +11,8 @@
 #include "hash.h"
 #include "trace_writer.h"
 #include "wire.h"
+
+#define FIELD_TRACE_PACKET 1 /* of Trace */
 
 /* Of TracePacket. */
 #define FIELD_FTRACE	    1
@@ -42,6 +44,7 @@ struct flight_cut {
 	uint64_t begin_ns;
 	const struct flight_base *base;
 	struct hash *depths;	  /* track -> slices across the beginning so far */
+	struct hash *held;	  /* uuid -> struct held_track; NULL: none so far */
 	uint64_t counted[2];	  /* ids of the categories of system calls; 0: not so far */
 	struct flight_used *used; /* of the segment that is noted */
 	uint64_t n_stacks;	  /* left out */
@@ -80,6 +83,14 @@ struct packets {
 
 /* All of a block; `all` is empty at first. */
 int flight_cut_read(struct flight_cut *c, const struct buf *packets, struct packets *all);
+
+/*
+ * A track described before the beginning: 1 if its thread or process was gone by then, and it is
+ * held back.
+ */
+int flight_cut_hold(struct flight_cut *c, const struct packet *p);
+/* Appends the tracks that are held and that this packet, which is left, needs. */
+int flight_cut_release(struct flight_cut *c, const struct packet *p, struct buf *ret);
 
 void flight_cut_count(struct flight_cut *c, const char *source, uint64_t n);
 

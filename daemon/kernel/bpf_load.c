@@ -114,9 +114,11 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 			continue;
 		n = bpf_tracepoint_args(name);
 		if (n == -ENOTSUP) {
-			snprintf(why, why_size,
-				 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one built "
-				 "with CONFIG_DEBUG_INFO_BTF");
+			snprintf(why, why_size, "%s",
+				 access("/sys/kernel", F_OK) < 0 ?
+					 "/sys is not mounted: mount -t sysfs sysfs /sys" :
+					 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one "
+					 "built with CONFIG_DEBUG_INFO_BTF");
 			return n;
 		}
 		if (n >= 0)
@@ -190,7 +192,7 @@ void bpf_load_explain(int err, const char *what, char *why, size_t why_size)
 		break;
 	case EMFILE:
 	case ENFILE:
-		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE", what);
+		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE, or ulimit -n", what);
 		break;
 	default:
 		snprintf(why, why_size, "%s: %s", what, strerror(err < 0 ? -err : err));

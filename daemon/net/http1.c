@@ -50,6 +50,11 @@ size_t http1_bytes(const struct http1 *h)
 	       h->half[NET_REQUEST].kept.cap + h->half[NET_RESPONSE].kept.cap;
 }
 
+unsigned http1_n_open(const struct http1 *h)
+{
+	return h->queue.n_entries;
+}
+
 uint64_t http1_switched_off(const struct http1 *h, enum net_direction dir)
 {
 	return h->switched[dir];
@@ -64,12 +69,21 @@ static void seek(struct http1_half *half, struct cursor *c)
 	advance(half, c, c->n);
 }
 
+/* It was none. */
+static void drop_head(struct http1 *h, enum net_direction dir)
+{
+	http1_head_dropped(h, dir);
+	h->half[dir].state = HTTP1_SEEKING;
+}
+
 /* A head that does not lie in one piece. */
 static void take_part(struct http1 *h, enum net_direction dir, struct cursor *c)
 {
 	struct http1_half *half = &h->half[dir];
 	struct http1_kept *kept = &half->kept;
 	size_t before = kept->n_seen;
+	struct http1_head head;
+	bool is_good;
 	int n = http1_keep(kept, h->queue.privacy, c->data, c->n);
 
 	if (n < 0) {
@@ -78,7 +92,10 @@ static void take_part(struct http1 *h, enum net_direction dir, struct cursor *c)
 	}
 	advance(half, c, (size_t)n);
 	if (kept->is_over) {
-		http1_head_over(h, dir, kept->data, kept->len, kept->n_seen);
+		if (http1_head_parse(dir, kept->data, kept->len, &head, &is_good) && is_good)
+			http1_head_over(h, dir, &head, kept->n_seen);
+		else
+			drop_head(h, dir);
 		http1_forget(kept);
 	} else if (before < 32 && !http1_head_begins(dir, kept->data, kept->len, true)) {
 		http1_head_dropped(h, dir);
@@ -90,15 +107,19 @@ static void take_part(struct http1 *h, enum net_direction dir, struct cursor *c)
 
 static void take_head(struct http1 *h, enum net_direction dir, struct cursor *c)
 {
-	size_t end = h->half[dir].kept.n_seen ? 0 : http1_head_end(c->data, c->n);
-	const uint8_t *data = c->data;
+	bool is_begun = h->half[dir].kept.n_seen, is_good;
+	struct http1_head head;
+	size_t end = is_begun ? 0 : http1_head_parse(dir, c->data, c->n, &head, &is_good);
 
 	if (end == 0 || end > HTTP1_MAX_HEAD) {
 		take_part(h, dir, c);
 		return;
 	}
 	advance(&h->half[dir], c, end);
-	http1_head_over(h, dir, data, end, end);
+	if (is_good)
+		http1_head_over(h, dir, &head, end);
+	else
+		drop_head(h, dir);
 }
 
 /* ---- pieces ---- */

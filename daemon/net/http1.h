@@ -45,6 +45,8 @@ void http1_fin(struct http1 *h, enum net_direction dir, uint64_t time_ns);
 /* The connection (EXCHANGE_CLOSED) or the recording (EXCHANGE_INCOMPLETE) ends: the rest is handed
  * over. */
 void http1_end(struct http1 *h, uint64_t time_ns, uint32_t flag);
+/* How many requests are under way, as far as they are kept. */
+unsigned http1_n_open(const struct http1 *h);
 /* An upper bound of its memory, for the bounds of all. */
 size_t http1_bytes(const struct http1 *h);
 

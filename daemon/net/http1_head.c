@@ -154,20 +154,6 @@ bool http1_is_response(const uint8_t *data, size_t n)
 	return n > 0 && response_begins(data, n);
 }
 
-size_t http1_head_end(const uint8_t *data, size_t n)
-{
-	const uint8_t *p = data, *end = data + n;
-
-	while (p < end && (p = memchr(p, '\n', (size_t)(end - p)))) {
-		p++;
-		if (p < end && *p == '\n')
-			return (size_t)(p + 1 - data);
-		if (p + 1 < end && p[0] == '\r' && p[1] == '\n')
-			return (size_t)(p + 2 - data);
-	}
-	return 0;
-}
-
 /* ---- the start line ---- */
 
 /* " HTTP/1.1" at the end of a request line; cuts it off. */
@@ -344,48 +330,61 @@ static const uint8_t *line_end(const uint8_t *p, const uint8_t *end)
 	return lf ? lf + 1 : NULL;
 }
 
-static void parse_fields(const uint8_t *p, const uint8_t *end, struct http1_head *ret)
+/* Up to the empty line: returns what is behind it; NULL: it is not there. */
+static const uint8_t *parse_fields(const uint8_t *p, const uint8_t *end, struct http1_head *ret)
 {
-	const uint8_t *next, *colon;
+	const uint8_t *next;
 
 	for (; (next = line_end(p, end)); p = next) {
 		struct http1_text value;
 		enum net_header header;
-		size_t len;
+		size_t at;
 
-		colon = memchr(p, ':', (size_t)(next - p));
+		if (next - p == 1 || (next - p == 2 && *p == '\r'))
+			return next;
+		header = net_header_at(p, (size_t)(next - p), &at);
 		/* Lines that begin with a blank belong to the field before (RFC 9112, 5.2). */
 		while (next < end && (*next == ' ' || *next == '\t') && line_end(next, end))
 			next = line_end(next, end);
-		if (!colon)
-			continue;
-		len = (size_t)(colon - p);
-		while (len > 0 && is_blank(p[len - 1]))
-			len--;
-		header = net_header_of(p, len);
 		if (header == NET_HEADER_OTHER)
 			continue;
-		value.data = colon + 1;
-		value.len = (size_t)(next - colon - 1);
+		value = (struct http1_text){ p + at, (size_t)(next - p) - at };
 		trim(&value);
 		take_field(header, value, ret);
 	}
+	return NULL;
 }
 
-bool http1_head_parse(enum net_direction dir, const uint8_t *data, size_t n, bool is_cut,
-		      struct http1_head *ret)
+static bool parse_start(enum net_direction dir, struct http1_text line, bool is_cut,
+			struct http1_head *ret)
 {
-	const uint8_t *end = data + n, *fields = line_end(data, end);
-	struct http1_text line = { data, fields ? (size_t)(fields - data) - 1 : n };
-
 	*ret = (struct http1_head){ .minor = -1, .content_length = -1, .age = -1 };
-	if (!fields && !is_cut)
-		return false;
-	is_cut = is_cut && !fields;
 	while (line.len > 0 && is_blank(line.data[line.len - 1]))
 		line.len--;
-	if (dir == NET_REQUEST ? !parse_request_line(line, is_cut, ret)
-			       : !parse_status_line(line, is_cut, ret))
+	return dir == NET_REQUEST ? parse_request_line(line, is_cut, ret)
+				  : parse_status_line(line, is_cut, ret);
+}
+
+size_t http1_head_parse(enum net_direction dir, const uint8_t *data, size_t n,
+			struct http1_head *ret, bool *ret_good)
+{
+	const uint8_t *end = data + n, *fields = line_end(data, end);
+
+	if (!fields)
+		return 0;
+	*ret_good =
+		parse_start(dir, (struct http1_text){ data, (size_t)(fields - data) }, false, ret);
+	end = parse_fields(fields, end, ret);
+	return end ? (size_t)(end - data) : 0;
+}
+
+bool http1_head_parse_cut(enum net_direction dir, const uint8_t *data, size_t n,
+			  struct http1_head *ret)
+{
+	const uint8_t *end = data + n, *fields = line_end(data, end);
+	struct http1_text line = { data, fields ? (size_t)(fields - data) : n };
+
+	if (!parse_start(dir, line, !fields, ret))
 		return false;
 	if (fields)
 		parse_fields(fields, end, ret);

@@ -30,15 +30,18 @@ struct http1_head {
 	bool says_close, says_keep_alive; /* Connection */
 };
 
-/* Where the head ends that begins at `data`: its length with the empty line; 0: not there. */
-size_t http1_head_end(const uint8_t *data, size_t n);
-
 /*
- * Of a head that `is_cut` only whole lines count, and the start line as far as it goes.
- * False: it is none.
+ * The head that begins at `data`: its length with the empty line; 0: that is not there. It may
+ * turn out to be none: then it is not `*ret_good`.
  */
-bool http1_head_parse(enum net_direction dir, const uint8_t *data, size_t n, bool is_cut,
-		      struct http1_head *ret);
+size_t http1_head_parse(enum net_direction dir, const uint8_t *data, size_t n,
+			struct http1_head *ret, bool *ret_good);
+/*
+ * Of one that is cut only whole lines count, and the start line as far as it goes. False: it is
+ * none.
+ */
+bool http1_head_parse_cut(enum net_direction dir, const uint8_t *data, size_t n,
+			  struct http1_head *ret);
 
 /*
  * Could these be the first bytes of a message? A request that is expected here may have

@@ -47,8 +47,8 @@ struct http1 {
 void http1_begin_message(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
 /* A message begins, or was there, in what is not known. False: it is nobody's. */
 bool http1_begin_unseen(struct http1 *h, enum net_direction dir, const struct net_piece *piece);
-/* All of it is there, `len` bytes of which `n` were kept; or it goes no further; or it was none. */
-void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t n,
+/* All of it is there, `len` bytes; or it goes no further; or it was none. */
+void http1_head_over(struct http1 *h, enum net_direction dir, const struct http1_head *head,
 		     size_t len);
 void http1_head_lost(struct http1 *h, enum net_direction dir);
 void http1_head_dropped(struct http1 *h, enum net_direction dir);

@@ -372,19 +372,13 @@ static void response_head(struct http1 *h, const struct http1_head *head, size_t
 	http1_begin_body(h, NET_RESPONSE, framing, head->content_length);
 }
 
-void http1_head_over(struct http1 *h, enum net_direction dir, const uint8_t *data, size_t n,
+void http1_head_over(struct http1 *h, enum net_direction dir, const struct http1_head *head,
 		     size_t len)
 {
-	struct http1_head head;
-
-	if (!http1_head_parse(dir, data, n, false, &head)) {
-		http1_head_dropped(h, dir);
-		h->half[dir].state = HTTP1_SEEKING;
-	} else if (dir == NET_REQUEST) {
-		request_head(h, &head, len);
-	} else {
-		response_head(h, &head, len);
-	}
+	if (dir == NET_REQUEST)
+		request_head(h, head, len);
+	else
+		response_head(h, head, len);
 }
 
 void http1_head_dropped(struct http1 *h, enum net_direction dir)
@@ -414,7 +408,7 @@ void http1_take_cut_head(struct http1 *h, enum net_direction dir)
 	struct http1_entry *entry = half->entry;
 	struct http1_head head;
 	bool is_good = half->kept.data &&
-		       http1_head_parse(dir, half->kept.data, half->kept.len, true, &head);
+		       http1_head_parse_cut(dir, half->kept.data, half->kept.len, &head);
 
 	if (dir == NET_RESPONSE) {
 		entry = response_entry(h);

@@ -13,13 +13,14 @@ struct http1_entry *http1_queue_add(struct http1_queue *q)
 
 	if (q->n_entries >= HTTP1_MAX_OPEN)
 		return NULL;
-	entry = calloc(1, sizeof(*entry));
+	entry = malloc(
+		sizeof(*entry)); /* sooner than calloc(), and there is one for each request */
 	if (!entry)
 		return NULL;
-	entry->e.index = q->n_begun++;
-	entry->e.protocol = EXCHANGE_HTTP1;
-	entry->e.grpc_status = -1;
-	entry->e.response_length = -1;
+	*entry = (struct http1_entry){ .e = { .index = q->n_begun++,
+					      .protocol = EXCHANGE_HTTP1,
+					      .grpc_status = -1,
+					      .response_length = -1 } };
 	while (*end)
 		end = &(*end)->next;
 	*end = entry;

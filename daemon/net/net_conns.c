@@ -18,6 +18,8 @@
 /* A UDP socket's end is not told. */
 #define UDP_IDLE_NS	   (15 * NS_PER_SEC)
 #define EXPIRE_INTERVAL_NS NS_PER_SEC
+/* One whose process has died, and which nobody else uses for so long. */
+#define ORPHAN_IDLE_NS (2 * NS_PER_SEC)
 
 /* ---- lists ---- */
 
@@ -82,6 +84,7 @@ static void conn_free(struct net_conn *c)
 	free(c->handshake);
 	free(c->led);
 	free(c->host);
+	free(c->ends);
 	free(c);
 	enc->n_conns--;
 }
@@ -424,6 +427,8 @@ void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool i
 	bool is_tcp = net_is_inet(&ev->sock) && ev->sock.protocol == IPPROTO_TCP;
 	bool is_listed = ev->hdr.type == NET_SOCK;
 
+	if (!c->quic.version)
+		c->quic = ev->quic;
 	if (is_listed && is_new && (is_tcp || ev->first_ns <= c->enc->env.start_ns))
 		take_existing(c, ev);
 	if (is_listed && (is_new ? c->flags & CONN_BEFORE : is_tcp))
@@ -446,6 +451,16 @@ static bool is_idle(const struct net_conn *c, uint64_t now_ns)
 	       c->wire.kind == LAYER_DNS && c->last_ns + UDP_IDLE_NS < now_ns;
 }
 
+/* Nobody tells when a UNIX socket is closed, or one of UDP: at the latest with its process. */
+static bool is_left_behind(const struct net_conn *c)
+{
+	const struct process *p = process_table_get(c->enc->env.processes, c->tgid);
+
+	if (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP)
+		return false;
+	return !p || p->free_ns || p->start_ns > c->owned_ns;
+}
+
 /* Queries that nobody has answered are given up; sockets that have asked them are gone by then. */
 static void expire(struct net_encoder *enc, uint64_t now_ns)
 {
@@ -455,21 +470,14 @@ static void expire(struct net_encoder *enc, uint64_t now_ns)
 		return;
 	enc->expired_ns = now_ns;
 	for (struct net_conn *c = enc->oldest; c; c = newer) {
+		bool is_orphan =
+			c->tgid && c->last_ns + ORPHAN_IDLE_NS < now_ns && is_left_behind(c);
+
 		newer = c->newer;
 		net_layer_expire(&c->wire, now_ns);
-		if (is_idle(c, now_ns))
+		if (is_orphan || is_idle(c, now_ns))
 			net_conn_end(c, c->last_ns, EXCHANGE_CLOSED);
 	}
-}
-
-/* Nobody tells when a UNIX socket is closed, or one of UDP: at the latest with its process. */
-static bool is_left_behind(const struct net_conn *c)
-{
-	const struct process *p = process_table_get(c->enc->env.processes, c->tgid);
-
-	if (net_is_inet(&c->sock) && c->sock.protocol == IPPROTO_TCP)
-		return false;
-	return !p || p->free_ns || p->start_ns > c->owned_ns;
 }
 
 static void end_last(struct net_conn *c)

@@ -3,6 +3,7 @@
 #include "net_decode.h"
 
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "collect/stack_encode.h"
@@ -10,12 +11,13 @@
 #define MAX_TCP_STATE 12 /* TCP_NEW_SYN_RECV of net/tcp_states.h */
 #define MAX_SOCK_TYPE 10 /* SOCK_PACKET */
 
+#define QUIC_MAX_ID_LEN 20
+
 static bool is_zero(const uint8_t *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (p[i])
-			return false;
-	return true;
+	static const uint8_t zeros[16];
+
+	return memcmp(p, zeros, n) == 0;
 }
 
 /* ---- sockets ---- */
@@ -142,10 +144,18 @@ static bool valid_tcp(const struct net_tcp_event *ev, size_t len)
 	       !ev->new_state;
 }
 
+static bool valid_quic(const struct net_quic *q, const struct net_sock *s)
+{
+	if (!q->version)
+		return !q->to_len && !q->from_len && !q->pad;
+	return q->version <= 2 && q->to_len <= QUIC_MAX_ID_LEN && q->from_len <= QUIC_MAX_ID_LEN &&
+	       !q->pad && s->family != AF_UNIX && s->protocol == IPPROTO_UDP;
+}
+
 static bool valid_bytes(const struct net_bytes_event *ev, size_t len)
 {
 	return len == sizeof(*ev) && valid_sock(&ev->sock) && ev->state <= MAX_TCP_STATE &&
-	       !ev->pad && ev->first_ns <= ev->hdr.time_ns;
+	       valid_quic(&ev->quic, &ev->sock) && ev->first_ns <= ev->hdr.time_ns;
 }
 
 static bool valid_lookup(const struct net_lookup_event *ev, size_t len)

@@ -240,24 +240,37 @@ static void describe(struct net_slice *s, const struct net_conn *c, const struct
 int net_dns_write(struct net_conn *c, const struct dns_query *q)
 {
 	struct net_encoder *enc = c->enc;
-	char name[DNS_NAME_LEN + 64], shorter[32], type[16];
+	char name[DNS_NAME_LEN + 64], type[16];
 	uint64_t end_ns = q->end_ns > q->begin_ns ? q->end_ns : q->begin_ns + 1;
 	struct net_slice s = { .event = { .category = "dns", .time_ns = q->begin_ns } };
+	const struct net_drawn drawn = {
+		.tgid = q->tgid ? q->tgid : c->tgid,
+		.kind = NET_LANE_REQUESTS,
+		.origin = "DNS",
+		.last = &c->origin,
+		.begin_ns = q->begin_ns,
+		.end_ns = end_ns,
+	};
+	struct net_name *known;
 	struct texts texts;
-	bool known;
+	bool fits;
 	int r;
 
 	if (q->has_answer && c->wire.client_sends)
 		remember(c, q);
 	trace_writer_time(enc->env.writer, q->begin_ns);
-	s.event.track = net_lane(enc, q->tgid ? q->tgid : c->tgid, "DNS", NET_LANE_REQUESTS,
-				 q->begin_ns, end_ns, &r);
+	s.event.track = net_lane(enc, &drawn, &r);
 	if (!s.event.track)
 		return r;
 	name_query(q, name, sizeof(name));
-	snprintf(shorter, sizeof(shorter), "%s …",
-		 dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
-	s.event.name = net_request_name(enc, name, shorter, &known);
+	s.event.name = name;
+	known = net_request_name(enc, name, &fits);
+	if (known)
+		s.event.name_id = &known->id;
+	else if (!fits)
+		snprintf(
+			name, sizeof(name), "%s …",
+			dns_type_name(q->has_question ? q->question.qtype : q->answer.qtype, type));
 	describe(&s, c, q, &texts);
 	s.event.flow_id = flow_between(c, q, !c->wire.client_sends);
 	r = trace_slice(enc->env.writer, &s.event, end_ns, c->n_events);

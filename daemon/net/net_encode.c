@@ -256,6 +256,7 @@ void net_encoder_free(void *encoder)
 	net_conns_free(enc);
 	net_threads_free(enc);
 	net_tracks_free(enc);
+	net_names_free(enc);
 	net_dns_free(enc);
 	net_asked_free(enc);
 	free(enc);

@@ -10,6 +10,7 @@
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
+ *   net_texts.c     texts that requests have in common
  *   net_slices.c    connections as slices
  *   net_reasons.c   why something was dropped
  *   net_requests.c  requests as slices
@@ -108,6 +109,7 @@ struct net_layer {
 	struct http1 *tunnel;	   /* what was said before it became another protocol's */
 	struct exchange *upgraded; /* the request that HTTP/2 answers, or NULL */
 	uint64_t next[2];	   /* by enum net_direction: behind what was seen */
+	uint64_t seen_ns;	   /* when something was moved last */
 	uint64_t busy_ns;	   /* when the last response ended */
 	uint64_t end_ns;	   /* 0: it goes on */
 	size_t bytes;		   /* of its parsers, as counted in enc->parser_bytes */
@@ -143,6 +145,26 @@ struct net_point {
 	uint32_t reason, n;
 };
 
+/* A text that comes again. */
+struct net_text {
+	char *text; /* NULL: none yet */
+	struct trace_text_id id;
+};
+
+/* What most requests of one name have in common. */
+struct net_name {
+	struct trace_text_id id;
+	struct net_text method, url, host, content_type;
+};
+
+/* The ends of a connection that has many requests, as they are shown. */
+struct net_ends {
+	struct net_sock sock;	    /* of which they are made */
+	const char *remote, *local; /* or NULL */
+	struct trace_text_id remote_id, local_id;
+	char texts[];
+};
+
 /* The query that has led to a connection. */
 struct net_led {
 	uint64_t begin_ns, end_ns;
@@ -166,6 +188,7 @@ struct net_conn {
 	uint64_t sent, received;	   /* bytes */
 	uint64_t base_sent, base_received; /* of them before the recording */
 	uint32_t retransmits, base_retransmits;
+	struct net_quic quic; /* of UDP */
 	uint32_t rtt_us, cwnd;
 	uint32_t shown_rtt_us, shown_cwnd; /* as the counters have them */
 	uint64_t counters[2];		   /* uuids */
@@ -176,6 +199,8 @@ struct net_conn {
 	struct tls_handshake *handshake;
 	struct net_led *led;
 	char *host;			 /* as its first request has it, without a port */
+	struct net_ends *ends;		 /* NULL: not needed yet */
+	struct net_origin *origin;	 /* of its last request; or NULL */
 	uint64_t tcp_sent, tcp_received; /* as TCP counts them, and what of it was before */
 	uint64_t base_tcp_sent, base_tcp_received;
 	struct net_stream *stream;
@@ -192,10 +217,10 @@ struct net_process {
 	uint64_t counted_ns;			 /* when they were written last */
 	uint64_t counter_sent, counter_received; /* uuids */
 	bool is_counted;			 /* what they are is written */
-	struct net_origin *origin;		 /* the one that was used last */
 };
 
 struct net_origin {
+	uint64_t process; /* its track */
 	uint64_t track;
 	char *name;
 	struct net_lanes requests, connections;
@@ -214,7 +239,7 @@ struct net_encoder {
 	struct hash *processes; /* by tgid */
 	struct net_process *recent[NET_RECENT_PROCESSES];
 	struct hash *origins; /* by process track and name */
-	struct hash *names;   /* of requests that were used */
+	struct hash *names;   /* of requests that were used: struct net_name */
 	struct net_conn *oldest, *newest;
 	size_t n_conns;				     /* of all lists, ghosts too */
 	struct net_conn *first_closed, *last_closed; /* wait for late records */
@@ -364,14 +389,27 @@ const char *net_conn_name(const struct net_conn *c, const char **ret_from);
 enum net_lane_kind { NET_LANE_REQUESTS, NET_LANE_CONNECTIONS };
 /* Of its own, beside its lanes; 0: no memory, or nobody's. */
 uint64_t net_counter_track(struct net_conn *c, const char *name, const char *unit);
-/* A track with room from begin to end. 0 with `*ret_error` 0: there is none, or nobody's process.
- */
-uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
-		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error);
-/* `name`, or what stands for it when there are too many: bounded. */
-const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter,
-			     bool *ret_known);
+/* What is to be drawn under an origin. */
+struct net_drawn {
+	uint32_t tgid;
+	enum net_lane_kind kind;
+	const char *origin;
+	struct net_origin **last; /* of the connection: it is most likely that one again */
+	uint64_t begin_ns, end_ns;
+};
+/* A track with room for it. 0 with `*ret_error` 0: there is none, or nobody's process. */
+uint64_t net_lane(struct net_encoder *enc, const struct net_drawn *drawn, int *ret_error);
 void net_tracks_free(struct net_encoder *enc);
+
+/* ---- net_texts.c ---- */
+
+/* NULL: none has had this name before; too many have been there if it does not fit: bounded. */
+struct net_name *net_request_name(struct net_encoder *enc, const char *name, bool *ret_fits);
+/* Where the id of `text` is kept; NULL: mostly it is another one. */
+struct trace_text_id *net_text_id(struct net_text *known, const char *text);
+void net_names_free(struct net_encoder *enc);
+/* Of a connection that has many requests. NULL: no memory. */
+struct net_ends *net_conn_ends(struct net_conn *c);
 
 /* ---- net_slices.c, net_requests.c ---- */
 

@@ -138,13 +138,25 @@ static void switch_protocol(struct net_layer *l, enum net_direction dir, const s
 		take_behind_switch(l, dir, &rest);
 }
 
+/* What was sent ahead is told of when it is answered: by then its times shall still be there. */
+static void keep_times(struct net_layer *l)
+{
+	if (l->heard.many || http1_n_open(l->parser.http1) <= NET_FEW_TIMES / 2)
+		return;
+	net_times_keep_many(&l->heard);
+	net_times_keep_many(&l->told);
+}
+
 static void feed_parser(struct net_layer *l, enum net_direction dir, const struct net_piece *p)
 {
+	enum http1_next next;
 	int r = 0;
 
 	switch (l->kind) {
 	case LAYER_HTTP1:
-		switch_protocol(l, dir, p, http1_piece(l->parser.http1, dir, p));
+		next = http1_piece(l->parser.http1, dir, p);
+		keep_times(l);
+		switch_protocol(l, dir, p, next);
 		break;
 	case LAYER_HTTP2:
 		r = http2_piece(l->parser.http2, dir, p);
@@ -205,6 +217,10 @@ static void take_record(struct net_layer *l, const struct net_record *rec)
 		.data = data,
 	};
 
+	/* What nobody has seen was not before that, and may have been then. */
+	if (rec->flags & NET_UNSEEN && l->seen_ns)
+		p.time_ns = l->seen_ns;
+	l->seen_ns = p.time_ns;
 	for (int i = -1; i < rec->n_runs; i++) {
 		uint64_t begin = i < 0 ? 0 : runs[i].at;
 		uint64_t end = i + 1 < rec->n_runs ? runs[i + 1].at : rec->len;

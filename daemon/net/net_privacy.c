@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #define HIDDEN "\xe2\x80\xa6" /* U+2026: it stands for what is not told */
 
@@ -15,28 +14,65 @@
 	}
 
 static const struct {
-	const char *name;
-	size_t len;
-	enum net_header header;
+	char name[18];
+	uint8_t len;
+	uint8_t header;
 } headers[] = {
 	HEADER("age", NET_HEADER_AGE),
-	HEADER("host", NET_HEADER_HOST),
-	HEADER("expect", NET_HEADER_EXPECT),
-	HEADER("upgrade", NET_HEADER_UPGRADE),
-	HEADER("x-cache", NET_HEADER_X_CACHE),
 	HEADER("connection", NET_HEADER_CONNECTION),
-	HEADER("grpc-status", NET_HEADER_GRPC_STATUS),
 	HEADER("content-type", NET_HEADER_CONTENT_TYPE),
 	HEADER("content-length", NET_HEADER_CONTENT_LENGTH),
+	HEADER("expect", NET_HEADER_EXPECT),
+	HEADER("grpc-status", NET_HEADER_GRPC_STATUS),
+	HEADER("host", NET_HEADER_HOST),
 	HEADER("transfer-encoding", NET_HEADER_TRANSFER_ENCODING),
+	HEADER("upgrade", NET_HEADER_UPGRADE),
+	HEADER("x-cache", NET_HEADER_X_CACHE),
 };
+
+#define N_HEADERS (sizeof(headers) / sizeof(headers[0]))
+
+/* Where those begin that have this first letter, sorted as they are; others begin anywhere. */
+static const uint8_t first_of[32] = {
+	['a' & 31] = 0, ['c' & 31] = 1, ['e' & 31] = 4, ['g' & 31] = 5,
+	['h' & 31] = 6, ['t' & 31] = 7, ['u' & 31] = 8, ['x' & 31] = 9,
+};
+
+/* `lower` has letters and dashes. */
+static bool is_name(const uint8_t *name, const char *lower, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (name[i] != lower[i] && (lower[i] == '-' || (name[i] | 0x20) != lower[i]))
+			return false;
+	return true;
+}
 
 enum net_header net_header_of(const uint8_t *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-		if (headers[i].len == len && (name[0] | 0x20) == headers[i].name[0] &&
-		    strncasecmp((const char *)name, headers[i].name, len) == 0)
+	char letter = (char)(len ? name[0] | 0x20 : 0);
+
+	for (size_t i = first_of[letter & 31]; i < N_HEADERS && headers[i].name[0] == letter; i++)
+		if (headers[i].len == len && is_name(name, headers[i].name, len))
 			return headers[i].header;
+	return NET_HEADER_OTHER;
+}
+
+enum net_header net_header_at(const uint8_t *line, size_t n, size_t *ret_value)
+{
+	char letter = (char)(n ? line[0] | 0x20 : 0);
+
+	for (size_t i = first_of[letter & 31]; i < N_HEADERS && headers[i].name[0] == letter; i++) {
+		size_t at = headers[i].len;
+
+		if (n <= at || !is_name(line, headers[i].name, at))
+			continue;
+		while (at < n && (line[at] == ' ' || line[at] == '\t'))
+			at++;
+		if (at == n || line[at] != ':')
+			break;
+		*ret_value = at + 1;
+		return headers[i].header;
+	}
 	return NET_HEADER_OTHER;
 }
 
@@ -71,16 +107,16 @@ static void drop_half(struct out *o)
 
 static void put(struct out *o, const void *data, size_t n)
 {
+	char *at = o->text + o->len;
 	size_t some;
 
 	if (o->is_full || n == 0)
 		return;
 	some = n < o->room - 1 - o->len ? n : o->room - 1 - o->len;
-	memcpy(o->text + o->len, data, some);
-	for (size_t i = 0; i < some; i++)
-		if (o->text[o->len + i] == '\0')
-			o->text[o->len + i] = '_';
+	memcpy(at, data, some);
 	o->len += some;
+	while ((at = memchr(at, '\0', (size_t)(o->text + o->len - at))))
+		*at = '_';
 	if (some < n) {
 		o->is_full = true;
 		drop_half(o);
@@ -164,6 +200,10 @@ static void put_hash(struct out *o, const struct net_privacy *p, const uint8_t *
 
 /* ---- paths ---- */
 
+/* More hexadecimal digits than that are a secret, and so may be as many characters with dots. */
+#define MAX_HEX 32
+#define MIN_JWT 8
+
 static bool is_hex(uint8_t c)
 {
 	return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
@@ -180,7 +220,7 @@ static bool is_jwt(const uint8_t *p, size_t len)
 {
 	size_t i = 3;
 
-	if (len < 8 || memcmp(p, "eyJ", 3) != 0)
+	if (len < MIN_JWT || memcmp(p, "eyJ", 3) != 0)
 		return false;
 	while (i < len && is_base64url(p[i]))
 		i++;
@@ -191,13 +231,14 @@ static bool is_secret(const uint8_t *p, size_t len)
 {
 	size_t n_hex = 0;
 
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; len > MAX_HEX && i < len; i++) {
 		n_hex = is_hex(p[i]) ? n_hex + 1 : 0;
-		if (n_hex > 32)
-			return true;
-		if (p[i] == 'e' && (i == 0 || !is_base64url(p[i - 1])) && is_jwt(p + i, len - i))
+		if (n_hex > MAX_HEX)
 			return true;
 	}
+	for (size_t i = 0; i + MIN_JWT <= len; i++)
+		if (p[i] == 'e' && (i == 0 || !is_base64url(p[i - 1])) && is_jwt(p + i, len - i))
+			return true;
 	return false;
 }
 

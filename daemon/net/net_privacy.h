@@ -42,6 +42,8 @@ enum net_header {
 
 /* Case does not matter. `name` has `len` bytes, without the colon. */
 enum net_header net_header_of(const uint8_t *name, size_t len);
+/* Of a line of HTTP/1, with its value behind the colon, from `*ret_value` on. */
+enum net_header net_header_at(const uint8_t *line, size_t n, size_t *ret_value);
 
 /*
  * Copies the path and query of a request target of `len` bytes as far as they may be

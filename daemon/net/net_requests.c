@@ -6,6 +6,7 @@
  * A flow goes from the thread that sends it to the request, to the request of the process
  * that serves it and its threads, and back. Its id is made of what both ends know.
  */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,24 +30,16 @@ struct request {
 	uint64_t request_ns, response_ns; /* as both ends have it; 0: not seen */
 	uint64_t begin_ns, end_ns;
 	uint64_t flow_id;
-	struct net_slice slice;
+	struct net_name *known; /* one of its name was there before; or NULL */
 	struct net_phases phases;
-	bool comes_again; /* one of its name was there before */
-	char name[NAME_LEN], shorter[EXCHANGE_METHOD_LEN + 32];
-	char url[URL_LEN], proto[16], error[48];
+	struct net_slice slice;
+	/* From the slice's arguments on nothing is read that was not written: it is much. */
+	char name[NAME_LEN], url[URL_LEN], proto[16], error[48];
 	char origin[NET_ORIGIN_LEN];
 	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN];
 };
 
 /* ---- texts, put together by hand: there are several for each request ---- */
-
-static char *put(char *at, const char *text)
-{
-	size_t len = strlen(text);
-
-	memcpy(at, text, len + 1);
-	return at + len;
-}
 
 static char *put_status(char *at, int status)
 {
@@ -94,6 +87,8 @@ static const char *proto_of(struct request *q)
 	}
 	if (!q->e->version[0] || strcmp(q->e->version, "1.1") == 0)
 		return "HTTP/1.1";
+	if (strcmp(q->e->version, "1.0") == 0)
+		return "HTTP/1.0";
 	snprintf(q->proto, sizeof(q->proto), "HTTP/%s", q->e->version);
 	return q->proto;
 }
@@ -104,7 +99,7 @@ static bool is_connect(const struct exchange *e)
 	return strcmp(e->method, "CONNECT") == 0;
 }
 
-static void make_names(struct request *q)
+static void make_name(struct request *q)
 {
 	const struct exchange *e = q->e;
 	char scratch[16];
@@ -117,23 +112,43 @@ static void make_names(struct request *q)
 
 		snprintf(q->name, sizeof(q->name), "%s %s", proto_of(q),
 			 tunnel ? e->host : e->path);
-		snprintf(q->shorter, sizeof(q->shorter), "%.20s …", proto_of(q));
-		return;
-	}
-	if (e->protocol == EXCHANGE_TLS) {
+	} else if (e->protocol == EXCHANGE_TLS) {
 		snprintf(q->name, sizeof(q->name), "TLS exchange%s%s", space, failed);
-		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
-		return;
-	}
-	if (!e->method[0]) { /* its beginning, or what its names lean on, was not seen */
+	} else if (!e->method[0]) { /* its beginning, or what its names lean on, was not seen */
 		snprintf(q->name, sizeof(q->name), "request%s%s", space, failed);
-		snprintf(q->shorter, sizeof(q->shorter), "%.40s", q->name);
-		return;
+	} else {
+		at = stpcpy(stpcpy(q->name, e->method), " ");
+		at = stpcpy(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
+		stpcpy(stpcpy(at, space), failed);
 	}
-	at = put(put(q->name, e->method), " ");
-	at = put(at, e->path[0] ? e->path : e->host[0] && is_connect(e) ? e->host : "…");
-	put(put(at, space), failed);
-	put(put(put(put(q->shorter, e->method), " …"), space), failed);
+}
+
+/* What stands for names when there are too many. */
+static void make_shorter(struct request *q)
+{
+	const struct exchange *e = q->e;
+	char scratch[16];
+	const char *failed = failure(q, scratch);
+
+	if (e->protocol == EXCHANGE_WEBSOCKET || e->protocol == EXCHANGE_TUNNEL)
+		snprintf(q->name, sizeof(q->name), "%.20s …", proto_of(q));
+	else if (e->protocol != EXCHANGE_TLS && e->method[0])
+		snprintf(q->name, sizeof(q->name), "%s …%s%s", e->method, failed ? " " : "",
+			 failed ? failed : "");
+}
+
+static void find_name(struct request *q)
+{
+	struct trace_event *ev = &q->slice.event;
+	bool fits;
+
+	make_name(q);
+	ev->name = q->name;
+	q->known = net_request_name(q->conn->enc, q->name, &fits);
+	if (q->known)
+		ev->name_id = &q->known->id;
+	else if (!fits)
+		make_shorter(q);
 }
 
 /* A Host field without its port, which the connection knows. */
@@ -142,7 +157,7 @@ static void host_alone(const char *host, char ret[EXCHANGE_HOST_LEN])
 	const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
 	char *colon;
 
-	put(ret, host);
+	stpcpy(ret, host);
 	colon = end ? strchr(ret + (end - host), ':') : strrchr(ret, ':');
 	if (colon && (end || strchr(ret, ':') == colon))
 		*colon = '\0';
@@ -160,11 +175,11 @@ static void make_url(struct request *q)
 	if (!e->host[0])
 		return;
 	if (is_connect(e)) {
-		put(at, e->host);
+		stpcpy(at, e->host);
 		return;
 	}
-	at = put(put(put(at, scheme), "://"), e->host);
-	put(put(at, e->path[0] == '/' || !e->path[0] ? "" : "/"), e->path);
+	at = stpcpy(stpcpy(stpcpy(at, scheme), "://"), e->host);
+	stpcpy(stpcpy(at, e->path[0] == '/' || !e->path[0] ? "" : "/"), e->path);
 }
 
 /* ---- arguments ---- */
@@ -177,16 +192,43 @@ static void add_text(struct request *q, const char *name, const char *text,
 		net_arg(&q->slice, name, type)->s = text;
 }
 
-/* One that there is as often as there are requests of this name: mostly once, or often. */
-static void add_common(struct request *q, const char *name, const char *text)
+static void add_repeated(struct request *q, const char *name, const char *text,
+			 struct trace_text_id *id)
 {
-	add_text(q, name, text, q->comes_again ? ARG_REPEATED : ARG_STRING);
+	struct trace_arg *arg = net_arg(&q->slice, name, ARG_REPEATED);
+
+	arg->s = text;
+	arg->id = id;
 }
 
-/* Likewise, requests of its connection. */
-static void add_end(struct request *q, const char *name, const char *text)
+/*
+ * One that there is as often as there are requests of this name, once or often. `known`: what it
+ * mostly is then, or NULL.
+ */
+static void add_common(struct request *q, const char *name, const char *text,
+		       struct net_text *known)
 {
-	add_text(q, name, text, q->layer->n_exchanges ? ARG_REPEATED : ARG_STRING);
+	if (!known || !text[0])
+		net_arg_string(&q->slice, name, text);
+	else
+		add_repeated(q, name, text, net_text_id(known, text));
+}
+
+static void add_ends(struct request *q)
+{
+	struct net_ends *ends = q->layer->n_exchanges ? net_conn_ends(q->conn) : NULL;
+
+	if (!ends) {
+		if (net_peer_text(&q->conn->sock, q->remote))
+			net_arg_string(&q->slice, "remote", q->remote);
+		if (net_local_text(&q->conn->sock, q->local))
+			net_arg_string(&q->slice, "local", q->local);
+		return;
+	}
+	if (ends->remote)
+		add_repeated(q, "remote", ends->remote, &ends->remote_id);
+	if (ends->local)
+		add_repeated(q, "local", ends->local, &ends->local_id);
 }
 
 static const char *link_name(uint8_t link)
@@ -220,13 +262,14 @@ static void add_http(struct request *q)
 {
 	struct net_slice *s = &q->slice;
 	const struct exchange *e = q->e;
+	struct net_name *known = q->known;
 
-	net_arg_string(s, "method", e->method);
-	add_common(q, "url", q->url);
-	add_common(q, "host", e->host);
+	add_common(q, "method", e->method, known ? &known->method : NULL);
+	add_common(q, "url", q->url, known ? &known->url : NULL);
+	add_common(q, "host", e->host, known ? &known->host : NULL);
 	if (e->status)
 		net_arg_uint(s, "status", (uint64_t)e->status);
-	add_common(q, "content_type", e->content_type);
+	add_common(q, "content_type", e->content_type, known ? &known->content_type : NULL);
 	net_arg_string(s, "cache", e->cache);
 	net_arg_string(s, "upgrade", e->upgrade);
 	if (e->grpc_status >= 0 && e->flags & EXCHANGE_GRPC)
@@ -237,7 +280,6 @@ static void add_args(struct request *q)
 {
 	struct net_slice *s = &q->slice;
 	const struct exchange *e = q->e;
-	const struct net_sock *sock = &q->conn->sock;
 	const char *proto = proto_of(q);
 
 	if (e->protocol != EXCHANGE_TLS)
@@ -248,12 +290,9 @@ static void add_args(struct request *q)
 		net_arg_uint(s, "response_body", e->response_body);
 	add_text(q, "proto", proto, proto == q->proto ? ARG_STRING : ARG_LITERAL);
 	add_text(q, "side", q->is_client ? "client" : "server", ARG_LITERAL);
-	if (net_peer_text(sock, q->remote))
-		add_end(q, "remote", q->remote);
-	if (net_local_text(sock, q->local))
-		add_end(q, "local", q->local);
-	if (sock->cookie)
-		net_arg_uint(s, "connection", sock->cookie);
+	add_ends(q);
+	if (q->conn->sock.cookie)
+		net_arg_uint(s, "connection", q->conn->sock.cookie);
 	net_arg_uint(s, "index", q->layer->n_exchanges);
 	if (q->layer->n_exchanges || q->conn->flags & CONN_BEFORE)
 		net_arg_true(s, "reused");
@@ -285,13 +324,14 @@ static void add_setup(struct request *q)
 {
 	const struct net_conn *c = q->conn;
 	const struct tls_handshake *h = c->handshake;
-	uint64_t own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
+	uint64_t own_ns;
 
 	if (!q->is_client || q->layer->n_exchanges || c->flags & CONN_BEFORE)
 		return;
 	/* What others have done for it may be older than its process. */
 	if (q->tgid != c->tgid)
 		return;
+	own_ns = net_begin_in_life(c->enc, c->tgid, c->begin_ns, c->owned_ns);
 	if (c->led && c->led->tgid == c->tgid &&
 	    c->led->end_ns + DNS_BEFORE_CONNECT_NS > c->begin_ns)
 		net_phase(&q->phases, "DNS", c->led->begin_ns, c->led->end_ns);
@@ -426,13 +466,20 @@ static int write_request(struct request *q)
 	take_times(q);
 	fix_times(q);
 	trace_writer_time(enc->env.writer, q->begin_ns);
-	q->slice.event.track =
-		net_lane(enc, q->tgid, q->origin, NET_LANE_REQUESTS, q->begin_ns, q->end_ns, &r);
+	q->slice.event.track = net_lane(enc,
+					&(struct net_drawn){
+						.tgid = q->tgid,
+						.kind = NET_LANE_REQUESTS,
+						.origin = q->origin,
+						.last = &c->origin,
+						.begin_ns = q->begin_ns,
+						.end_ns = q->end_ns,
+					},
+					&r);
 	if (!q->slice.event.track)
 		return r;
-	make_names(q);
+	find_name(q);
 	make_url(q);
-	q->slice.event.name = net_request_name(enc, q->name, q->shorter, &q->comes_again);
 	add_args(q);
 	q->slice.event.category = is_tls ? "tls" : "http";
 	q->slice.event.time_ns = q->begin_ns;
@@ -455,10 +502,15 @@ static void take_host(struct net_conn *c, const char *host)
 
 int net_request_write(struct net_layer *l, const struct exchange *e)
 {
-	struct request q = { .layer = l, .conn = l->conn, .e = e };
-	char host[EXCHANGE_HOST_LEN] = "";
+	struct request q;
+	char host[EXCHANGE_HOST_LEN];
 	int r;
 
+	memset(&q, 0, offsetof(struct request, slice.args));
+	q.layer = l;
+	q.conn = l->conn;
+	q.e = e;
+	host[0] = '\0';
 	q.is_client = l->client_sends != l->is_reversed;
 	q.tgid = e->request_tid ? e->request_tgid : e->response_tgid;
 	q.tid = e->request_tid ? e->request_tid : e->response_tid;

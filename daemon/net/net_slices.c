@@ -89,6 +89,14 @@ static void add_handshake(struct net_slice *s, const struct tls_handshake *h)
 		net_arg_string(s, "tls_alert", tls_alert_name(h->alert));
 }
 
+static void add_quic(struct net_slice *s, const struct net_quic *q)
+{
+	net_arg_string(s, "protocol", "QUIC");
+	net_arg_uint(s, "quic_version", q->version);
+	net_arg_uint(s, "quic_destination_id_bytes", q->to_len);
+	net_arg_uint(s, "quic_source_id_bytes", q->from_len);
+}
+
 /* Texts of a slice's arguments. */
 struct texts {
 	char remote[NET_ADDRESS_LEN], local[NET_ADDRESS_LEN], container[CGROUP_NAME_LEN];
@@ -142,6 +150,8 @@ static void describe(const struct net_conn *c, struct net_slice *s, struct texts
 		net_arg_string(s, "error", "reset");
 	if (c->handshake)
 		add_handshake(s, c->handshake);
+	if (c->quic.version)
+		add_quic(s, &c->quic);
 	if (c->sock.role != NET_ROLE_SERVER && net_conn_name(c, &from))
 		net_arg_string(s, "name_from", from);
 	if (c->flags & CONN_BEFORE)
@@ -254,8 +264,16 @@ int net_connection_write(struct net_conn *c, uint64_t end_ns, bool unfinished)
 										 : NET_ROLE_SERVER;
 	net_origin_name(c, NULL, origin);
 	trace_writer_time(enc->env.writer, c->begin_ns);
-	s.event.track =
-		net_lane(enc, c->tgid, origin, NET_LANE_CONNECTIONS, c->begin_ns, end_ns, &r);
+	s.event.track = net_lane(enc,
+				 &(struct net_drawn){
+					 .tgid = c->tgid,
+					 .kind = NET_LANE_CONNECTIONS,
+					 .origin = origin,
+					 .last = &c->origin,
+					 .begin_ns = c->begin_ns,
+					 .end_ns = end_ns,
+				 },
+				 &r);
 	if (!s.event.track) {
 		trace_writer_skip(enc->env.writer, c->n_events);
 		c->n_events = 0;

@@ -10,11 +10,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "clock.h"
 #include "collect/stack_encode.h"
 #include "net_encode_impl.h"
 #include "process/process_table.h"
 
 #define MAX_MARKS_PER_CONN 16
+/* Newer marks come first, but for those of threads that used a connection at the same time. */
+#define MARKS_DISORDER_NS (100 * NS_PER_MS)
 
 /* An instant that waits for its stack. */
 struct waiting {
@@ -73,25 +76,22 @@ static int write_point(struct net_encoder *enc, uint64_t cookie, const struct ne
 {
 	const struct thread *thread = process_table_thread(enc->env.processes, p->tid);
 	bool is_it = thread && thread->start_ns <= p->time_ns; /* its number is used again */
-	struct net_slice s = {
-		.event = {
-			.name = p->name,
-			.is_literal = true,
-			.category = "net",
-			.time_ns = p->time_ns,
-			.callstack_iid = callstack_iid,
-			.flow_id = p->flow_id,
-		},
+	const struct trace_arg connection = { .name = "connection", .type = ARG_UINT, .u = cookie };
+	struct trace_event ev = {
+		.name = p->name,
+		.is_literal = true,
+		.category = "net",
+		.time_ns = p->time_ns,
+		.callstack_iid = callstack_iid,
+		.flow_id = p->flow_id,
+		.args = &connection,
+		.n_args = cookie != 0,
 	};
 
 	trace_writer_time(enc->env.writer, p->time_ns);
-	s.event.track =
+	ev.track =
 		trace_thread_track(enc->env.writer, p->tgid, p->tid, is_it ? thread->start_ns : 0);
-	if (!s.event.track)
-		return -ENOMEM;
-	if (cookie)
-		net_arg_uint(&s, "connection", cookie);
-	return trace_instant(enc->env.writer, &s.event, 0);
+	return ev.track ? trace_instant(enc->env.writer, &ev, 0) : -ENOMEM;
 }
 
 /* The stack_done_fn: all that has waited for it is written. */
@@ -112,10 +112,13 @@ static int stack_done(void *ctx, void *what, uint64_t callstack_iid)
 static struct net_mark *find_mark(const struct net_conn *c, const struct net_thread_point *p,
 				  uint64_t slack_ns)
 {
-	for (struct net_mark *m = c->marks; m; m = m->next)
+	for (struct net_mark *m = c->marks; m; m = m->next) {
+		if (m->has_come && m->time_ns + slack_ns + MARKS_DISORDER_NS < p->call_ns)
+			break;
 		if (m->has_come && m->sent == p->sent && m->tid == p->tid &&
 		    m->time_ns <= p->call_ns && m->time_ns + slack_ns >= p->call_ns)
 			return m;
+	}
 	return NULL;
 }
 

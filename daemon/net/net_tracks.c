@@ -186,6 +186,7 @@ static struct net_origin *origin_new(struct net_encoder *enc, struct net_process
 
 	if (!o)
 		return NULL;
+	o->process = p->track;
 	o->track = trace_track(enc->env.writer, &track);
 	o->name = strdup(name);
 	if (o->track && o->name)
@@ -220,15 +221,15 @@ static struct net_origin *find_origin(struct net_encoder *enc, struct net_proces
 	return o;
 }
 
-/* NULL: no memory. */
+/* `*last`: the one that was found last. NULL: no memory. */
 static struct net_origin *origin_of(struct net_encoder *enc, struct net_process *p,
-				    const char *name)
+				    const char *name, struct net_origin **last)
 {
 	struct trace_track track = { 0 };
-	struct net_origin *o = p->origin;
+	struct net_origin *o = *last;
 
-	if (!o || strcmp(o->name, name) != 0)
-		o = p->origin = find_origin(enc, p, name);
+	if (!o || o->process != p->track || strcmp(o->name, name) != 0)
+		o = *last = find_origin(enc, p, name);
 	if (!o || trace_track_known(enc->env.writer, o->track))
 		return o;
 	track.name = o->name;
@@ -250,20 +251,20 @@ uint64_t net_counter_track(struct net_conn *c, const char *name, const char *uni
 	struct net_origin *o;
 
 	net_origin_name(c, NULL, origin);
-	o = p ? origin_of(c->enc, p, origin) : NULL;
+	o = p ? origin_of(c->enc, p, origin, &c->origin) : NULL;
 	if (!o)
 		return 0;
 	track.parent = o->track;
 	return trace_track(c->enc->env.writer, &track);
 }
 
-uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
-		  enum net_lane_kind kind, uint64_t begin_ns, uint64_t end_ns, int *ret_error)
+uint64_t net_lane(struct net_encoder *enc, const struct net_drawn *drawn, int *ret_error)
 {
-	bool is_gone = net_is_successor(enc, tgid, end_ns);
+	uint32_t tgid = drawn->tgid;
+	bool is_gone = net_is_successor(enc, tgid, drawn->end_ns);
 	struct net_process *p = is_gone ? NULL : net_process(enc, tgid);
-	struct net_origin *o = p ? origin_of(enc, p, origin) : NULL;
-	bool requests = kind == NET_LANE_REQUESTS;
+	struct net_origin *o = p ? origin_of(enc, p, drawn->origin, drawn->last) : NULL;
+	bool requests = drawn->kind == NET_LANE_REQUESTS;
 	struct trace_track track = { .name = requests ? "requests" : "connections" };
 	struct net_lanes *lanes;
 	int lane;
@@ -272,7 +273,7 @@ uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 	if (!o)
 		return 0;
 	lanes = requests ? &o->requests : &o->connections;
-	lane = net_lanes_take(lanes, begin_ns, end_ns);
+	lane = net_lanes_take(lanes, drawn->begin_ns, drawn->end_ns);
 	if (lane == -ENOSPC) {
 		enc->over[NET_BOUND_LANES]++;
 		return 0;
@@ -289,21 +290,6 @@ uint64_t net_lane(struct net_encoder *enc, uint32_t tgid, const char *origin,
 	return lanes->tracks[lane];
 }
 
-/* ---- names ---- */
-
-const char *net_request_name(struct net_encoder *enc, const char *name, const char *shorter,
-			     bool *ret_known)
-{
-	size_t len = strlen(name);
-
-	*ret_known = hash_get(enc->names, name, len);
-	if (*ret_known)
-		return name;
-	if (hash_count(enc->names) >= NET_MAX_NAMES)
-		return shorter;
-	return hash_set(enc->names, name, len, enc) < 0 ? shorter : name;
-}
-
 void net_tracks_free(struct net_encoder *enc)
 {
 	size_t pos = 0;
@@ -315,5 +301,4 @@ void net_tracks_free(struct net_encoder *enc)
 		origin_free(o);
 	hash_free(enc->processes);
 	hash_free(enc->origins);
-	hash_free(enc->names);
 }

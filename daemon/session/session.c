@@ -129,7 +129,7 @@ static int acquire_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (s->config.n_probes && strcmp(collectors[i]->name, "probes") == 0)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 	}
 	return n_on > 0 || n_wanted == 0 ? 0 : -ENODEV;
 }
@@ -163,7 +163,7 @@ static int open_sources(struct session *s, char why[WHY_LEN])
 		snprintf(why, WHY_LEN, "%s: %.*s", collectors[i]->name, WHY_LEN - 40, src->why);
 		if (is_must(s, i) || r == -ENOMEM)
 			return r;
-		log_warn("%s: %s; recording without it", collectors[i]->name, src->why);
+		log_told("%s: %s; recording without it", collectors[i]->name, src->why);
 		sources_release(s->env.sources, i);
 		src->on = false;
 	}
@@ -467,6 +467,11 @@ static int tell_unfinished(struct session *s)
 	return session_write_unfinished(s);
 }
 
+void session_hurry(struct session *s)
+{
+	s->hurried = true;
+}
+
 int session_finish(struct session *s, uint64_t now_ns)
 {
 	int r = s->error;
@@ -475,7 +480,8 @@ int session_finish(struct session *s, uint64_t now_ns)
 		return r;
 	if (!s->is_written) {
 		r = tell_unfinished(s);
-		if (r == 0 && any_pending(s) && now_ns < s->stop_ns + FINISH_WAIT_NS) {
+		if (r == 0 && !s->hurried && any_pending(s) &&
+		    now_ns < s->stop_ns + FINISH_WAIT_NS) {
 			r = session_flush(s, now_ns);
 			return r < 0 ? r : -EAGAIN;
 		}
@@ -485,7 +491,7 @@ int session_finish(struct session *s, uint64_t now_ns)
 		if (r == 0)
 			r = session_begin_lines(s, now_ns);
 	}
-	if (r == 0 && session_lines_pending(s, now_ns))
+	if (r == 0 && !s->hurried && session_lines_pending(s, now_ns))
 		return -EAGAIN;
 	s->done = true;
 	if (r == 0)

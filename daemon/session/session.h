@@ -59,6 +59,8 @@ int session_tick(struct session *s, uint64_t now_ns);
  */
 void session_stop(struct session *s);
 int session_finish(struct session *s, uint64_t now_ns);
+/* From now on it waits for nothing: what is not known is left out, and said to be. */
+void session_hurry(struct session *s);
 
 struct session_ledger {
 	uint64_t n_produced, n_lost, n_malformed, n_filtered, n_dropped, n_written;

@@ -48,6 +48,7 @@ struct session {
 	struct lines_query *lines; /* at the end; NULL: nothing is asked */
 	struct trace_lines told;   /* what was answered so far */
 	uint64_t lines_until_ns;
+	bool hurried;		 /* its end waits for nothing */
 	uint64_t n_lines_missed; /* locations */
 
 	/* In a child that makes a snapshot: where that begins; else NULL (session_snapshot.c). */

@@ -29,6 +29,7 @@
 #define BUSY_INTERVAL_NS  NS_PER_MS
 #define DRAIN_SLICE_NS	  (10 * NS_PER_MS)
 #define CATCH_UP_NS	  (50 * NS_PER_MS)
+#define LAST_DRAIN_NS	  (200 * NS_PER_MS)
 #define FLUSH_INTERVAL_NS (200 * NS_PER_MS)
 #define TICK_INTERVAL_NS  NS_PER_SEC
 
@@ -256,6 +257,21 @@ static void end_session(struct managed_session *ms)
 				 : strerror(-session_error(ms->session)));
 	ms->owner.ended(ms->owner.ctx, ms->session, ms->reason);
 	remove_session(ms);
+}
+
+void session_manager_end_all(struct session_manager *m)
+{
+	uint64_t now_ns = boot_ns();
+
+	(void)sources_drain(m->sources, now_ns, LAST_DRAIN_NS);
+	for (struct managed_session *ms = m->first, *next; ms; ms = next) {
+		next = ms->next;
+		if (!ms->stopping)
+			continue;
+		session_hurry(ms->session);
+		(void)session_finish(ms->session, now_ns); /* an error is remembered */
+		end_session(ms);
+	}
 }
 
 /* Returns whether the session is over. */

@@ -75,6 +75,8 @@ void session_manager_stop(struct managed_session *ms, const char *reason);
 void session_manager_abandon(struct managed_session *ms);
 /* Ends all, as for a shutdown. */
 void session_manager_stop_all(struct session_manager *m, const char *reason);
+/* Time is up: those that have been stopped end now, whole, with what there is. */
+void session_manager_end_all(struct session_manager *m);
 /* Hands over what is in the rings by now, for 50 ms at most. Returns up to which time. */
 uint64_t session_manager_catch_up(struct session_manager *m);
 /* A child of ours is none of what is observed; 0: it has ended. There is one at a time. */

@@ -61,12 +61,10 @@ void trace_tracks_forget(struct trace_writer *w, unsigned keep)
 	}
 }
 
-/* Any fixed seed will do: one trace must not use a uuid twice, that is all. */
-static uint64_t uuid_of(const void *key, size_t len, uint64_t salt)
+/* One writer describes all tracks of a trace. They are short: each event has one. */
+static uint64_t new_uuid(struct trace_writer *w)
 {
-	uint64_t uuid = hash_bytes(key, len, 0x7472616365720000ull ^ salt);
-
-	return uuid ? uuid : 1;
+	return ++w->n_uuids;
 }
 
 static int put_descriptor(struct trace_writer *w, TrackDescriptor *desc)
@@ -160,8 +158,7 @@ static uint64_t describe_life(struct trace_writer *w, struct track_entry *e,
 {
 	*e = (struct track_entry){ .start_ns = start_ns, .used_ns = w->time_ns, .tgid = tgid };
 	desc->has_uuid = 1;
-	/* Without a start two lives are told apart by when they were met. */
-	desc->uuid = uuid_of(key, sizeof(*key), start_ns ? start_ns : w->time_ns);
+	desc->uuid = new_uuid(w);
 	if (put_descriptor(w, desc) == 0 && tap_life(w, key, e, desc->uuid) == 0)
 		e->uuid = desc->uuid;
 	return e->uuid;
@@ -278,7 +275,7 @@ uint64_t trace_track(struct trace_writer *w, const struct trace_track *track)
 		return 0;
 	if (e->uuid)
 		return e->uuid;
-	uuid = uuid_of(&key, sizeof(key), 0);
+	uuid = new_uuid(w);
 	if (describe_track(w, track, uuid) == 0 && tap_track(w, &key, uuid) == 0)
 		e->uuid = uuid;
 	return e->uuid;

@@ -132,24 +132,21 @@ uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, en
 	return iid;
 }
 
-uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
-			      enum intern_kind kind, const char *text)
+uint64_t trace_intern_new_literal(struct trace_writer *w, enum trace_sequence seq,
+				  enum intern_kind kind, const char *text)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
-	struct recent_literal *recent;
-	uint64_t hash = ((uintptr_t)text + kind) * 0x9e3779b97f4a7c15ull;
+	uint64_t iid = trace_intern_string(w, seq, kind, text, strlen(text));
 
 	if (!s->literals)
 		s->literals = calloc(RECENT_LITERALS, sizeof(*s->literals));
-	if (!s->literals)
-		return 0;
-	recent = &s->literals[hash >> 55];
-	if (recent->text != text || recent->kind != kind) {
-		recent->iid = trace_intern_string(w, seq, kind, text, strlen(text));
-		recent->text = recent->iid ? text : NULL;
-		recent->kind = kind;
+	if (s->literals && iid) {
+		struct recent_literal *pair = recent_literals(s, kind, text);
+
+		pair[1] = pair[0];
+		pair[0] = (struct recent_literal){ .text = text, .iid = iid, .kind = kind };
 	}
-	return recent->iid;
+	return iid;
 }
 
 static uint64_t intern_mapping(struct trace_writer *w, enum trace_sequence seq,

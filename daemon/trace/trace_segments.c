@@ -9,10 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_writer_impl.h"
-#include "wire.h"
+#include "trace_packet.h"
 
-#define FIELD_TIMESTAMP	       8
 #define FIELD_TRACK_DESCRIPTOR 60
 
 /* Tracks above a track: more than there ever are. */
@@ -77,20 +75,14 @@ int trace_told_add(struct trace_writer *w, const TrackDescriptor *desc)
 static int put_again(struct trace_writer *w, const struct told_track *t)
 {
 	uint64_t time_ns = w->time_ns < t->used_ns ? w->time_ns : t->used_ns;
-	struct buf *b = &w->arg;
+	uint8_t *at = trace_packet_begin(w, SEQ_TRACKS, PACK_HEAD_MAX + t->len);
 	int r;
 
-	b->len = 0;
-	r = buf_reserve(b, 3 * (2 + WIRE_VARINT_MAX) + t->len);
-	if (r < 0)
-		return r;
-	b->len += wire_put_varint(b->data + b->len, FIELD_TIMESTAMP << 3);
-	b->len += wire_put_varint(b->data + b->len, time_ns);
-	b->len += wire_put_varint(b->data + b->len, FIELD_TRACK_DESCRIPTOR << 3 | WIRE_BYTES);
-	b->len += wire_put_varint(b->data + b->len, t->len);
-	memcpy(b->data + b->len, t->desc, t->len);
-	b->len += t->len;
-	return trace_writer_put_packed(w, SEQ_TRACKS, b->data, b->len, 0);
+	if (!at)
+		return -ENOMEM;
+	at = pack_bytes(at, FIELD_TRACK_DESCRIPTOR, t->desc, t->len);
+	r = trace_packet_end(w, SEQ_TRACKS, at, time_ns, 0);
+	return r < 0 ? r : trace_packet_after(w, SEQ_TRACKS);
 }
 
 int trace_track_use(struct trace_writer *w, uint64_t uuid)

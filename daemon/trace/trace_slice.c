@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * trace_slice.c - slices, instants and counters, packed by hand: there are millions of
- * them, and protobuf-c looks twice at each of the fields that a packet could have.
- */
+/* trace_slice.c - slices, instants and counters, packed by hand: there are millions of them. */
 #include <errno.h>
 #include <string.h>
 
-#include "trace_writer_impl.h"
-#include "wire.h"
+#include "trace_packet.h"
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 
 /* Of TracePacket. */
-#define FIELD_TIMESTAMP	  8
 #define FIELD_TRACK_EVENT 11
 
 /* Of TrackEvent. */
@@ -47,77 +42,16 @@ enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
 /* Texts of arguments that are interned; beyond, they stand in their events. */
 #define MAX_TEXTS 16384
 
-/* A key has at most three bytes. */
-#define NUMBER_MAX (3 + WIRE_VARINT_MAX)
-#define FIXED_MAX  (3 + 8)
-/* All of a packet but for what there may be several of. */
-#define EVENT_MAX (12 * NUMBER_MAX)
-
-/* ---- fields; room must be there ---- */
-
-static void put_varint(struct buf *b, uint64_t value)
-{
-	while (value >= 0x80) {
-		b->data[b->len++] = (uint8_t)(value | 0x80);
-		value >>= 7;
-	}
-	b->data[b->len++] = (uint8_t)value;
-}
-
-static void put_number(struct buf *b, unsigned field, uint64_t value)
-{
-	put_varint(b, (uint64_t)field << 3);
-	put_varint(b, value);
-}
-
-static void put_fixed(struct buf *b, unsigned field, const void *value)
-{
-	put_varint(b, (uint64_t)field << 3 | WIRE_FIXED64);
-	memcpy(b->data + b->len, value, 8);
-	b->len += 8;
-}
-
-static void put_bytes(struct buf *b, unsigned field, const void *bytes, size_t len)
-{
-	put_varint(b, (uint64_t)field << 3 | WIRE_BYTES);
-	put_varint(b, len);
-	memcpy(b->data + b->len, bytes, len);
-	b->len += len;
-}
-
-/* ---- packets ---- */
-
-/* `body` is a whole TrackEvent. */
-static int put_packet(struct trace_writer *w, uint64_t time_ns, const struct buf *body,
-		      bool leave_open, unsigned n_events)
-{
-	struct buf *b = &w->packet;
-	int r;
-
-	b->len = 0;
-	r = buf_reserve(b, 2 * NUMBER_MAX + body->len);
-	if (r < 0)
-		return r;
-	put_number(b, FIELD_TIMESTAMP, time_ns);
-	put_bytes(b, FIELD_TRACK_EVENT, body->data, body->len);
-	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
-	if (leave_open)
-		return trace_writer_add_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
-	return trace_writer_put_packed(w, SEQ_EVENTS, b->data, b->len, n_events);
-}
-
-static int begin_body(struct trace_writer *w, uint64_t track, int type, size_t more)
-{
-	int r;
-
-	w->event.len = 0;
-	r = buf_reserve(&w->event, EVENT_MAX + more);
-	if (r < 0)
-		return r;
-	put_number(&w->event, FIELD_TYPE, (uint64_t)type);
-	put_number(&w->event, FIELD_TRACK, track);
-	return track ? trace_track_use(w, track) : -ENOMEM;
-}
+/* A number whose key has one byte. */
+#define SHORT_MAX (1 + WIRE_VARINT_MAX)
+/* Of an event that is nothing but a name, or an end: type, track, name, category. */
+#define BARE_MAX (2 + 3 * SHORT_MAX)
+/* All of an event but for what there may be several of. */
+#define EVENT_MAX (BARE_MAX + 2 * PACK_NUMBER_MAX + PACK_FIXED_MAX)
+/* More than that take more than 127 bytes. */
+#define FEW_ARGS 8
+/* An argument but for a text that is in it. */
+#define ARG_MAX (PACK_HEAD_MAX + 2 * PACK_NUMBER_MAX)
 
 /* A track that nobody had used for long, and has not asked for again: the event is left out. */
 static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
@@ -130,225 +64,254 @@ static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
 
 /* ---- arguments ---- */
 
-static int put_text(struct trace_writer *w, const char *text)
+/* Takes NULL. */
+static bool holds(const struct trace_writer *w, const struct trace_text_id *id)
 {
-	struct buf *b = &w->event, scratch = { 0 };
+	return id && id->iid && id->generation == w->generation;
+}
+
+/* `id`: where it is kept, or NULL. */
+static uint64_t intern_text(struct trace_writer *w, enum intern_kind kind, const char *text,
+			    struct trace_text_id *id)
+{
+	uint64_t iid = trace_intern_string(w, SEQ_EVENTS, kind, text, strlen(text));
+
+	if (id)
+		*id = (struct trace_text_id){ iid, w->generation };
+	return iid;
+}
+
+/* NULL, here and below: no memory. */
+static uint8_t *put_text(uint8_t *at, const char *text)
+{
+	struct buf scratch = { 0 };
 	size_t len;
 	const char *clean = trace_clean(text, strlen(text), &scratch, &len);
-	int r = clean ? buf_reserve(b, 2 * NUMBER_MAX + len) : -ENOMEM;
 
-	if (r == 0)
-		put_bytes(b, FIELD_ARG_STRING, clean, len);
+	at = clean ? pack_bytes(at, FIELD_ARG_STRING, clean, len) : NULL;
 	buf_done(&scratch);
-	return r;
+	return at;
 }
 
-static int put_repeated(struct trace_writer *w, const char *text)
+static uint8_t *put_text_id(uint8_t *at, uint64_t iid)
 {
-	uint64_t iid;
+	return iid ? pack_number(at, FIELD_ARG_TEXT_ID, iid) : NULL;
+}
 
+static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
+{
+	if (holds(w, arg->id))
+		return put_text_id(at, arg->id->iid);
 	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
-		return put_text(w, text);
-	iid = trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text, strlen(text));
-	put_number(&w->event, FIELD_ARG_TEXT_ID, iid);
-	return iid ? 0 : -ENOMEM;
+		return put_text(at, arg->s);
+	return put_text_id(at, intern_text(w, INTERN_ANNOTATION_STRING, arg->s, arg->id));
 }
 
-static int put_literal(struct trace_writer *w, const char *text)
+static uint8_t *put_value(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
 {
-	uint64_t iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text);
-
-	put_number(&w->event, FIELD_ARG_TEXT_ID, iid);
-	return iid ? 0 : -ENOMEM;
-}
-
-/* There is room for a number. */
-static int put_value(struct trace_writer *w, const struct trace_arg *arg)
-{
-	struct buf *b = &w->event;
-
 	switch (arg->type) {
 	case ARG_UINT:
-		put_number(b, FIELD_ARG_UINT, arg->u);
-		break;
+		return pack_number(at, FIELD_ARG_UINT, arg->u);
 	case ARG_INT:
-		put_number(b, FIELD_ARG_INT, (uint64_t)arg->i);
-		break;
+		return pack_number(at, FIELD_ARG_INT, (uint64_t)arg->i);
 	case ARG_BOOL:
-		put_number(b, FIELD_ARG_BOOL, arg->u != 0);
-		break;
+		return pack_number(at, FIELD_ARG_BOOL, arg->u != 0);
 	case ARG_DOUBLE:
-		put_fixed(b, FIELD_ARG_DOUBLE, &arg->d);
-		break;
+		return pack_fixed(at, FIELD_ARG_DOUBLE, &arg->d);
 	case ARG_POINTER:
-		put_number(b, FIELD_ARG_POINTER, arg->u);
-		break;
+		return pack_number(at, FIELD_ARG_POINTER, arg->u);
 	case ARG_STRING:
-		return put_text(w, arg->s);
+		return put_text(at, arg->s);
 	case ARG_REPEATED:
-		return put_repeated(w, arg->s);
+		return put_repeated(w, at, arg);
 	case ARG_LITERAL:
-		return put_literal(w, arg->s);
+		return put_text_id(
+			at, trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, arg->s));
 	}
-	return 0;
+	return at;
 }
 
-/* What was put behind `at` gets its length, of which there is one byte already. */
-static void put_length(struct buf *b, size_t at)
-{
-	size_t len = b->len - at - 1, n = 1;
-
-	for (size_t rest = len >> 7; rest; rest >>= 7)
-		n++;
-	if (n > 1)
-		memmove(b->data + at + n, b->data + at + 1, len);
-	b->len = at;
-	put_varint(b, len);
-	b->len += len;
-}
-
-static int put_arg(struct trace_writer *w, const struct trace_arg *arg)
+static uint8_t *put_arg(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
 {
 	uint64_t name_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_NAME, arg->name);
-	struct buf *b = &w->event;
-	int r = name_iid ? buf_reserve(b, 5 * NUMBER_MAX) : -ENOMEM;
-	size_t at;
+	uint8_t *length = pack_key(at, FIELD_ARG, WIRE_BYTES);
 
-	if (r < 0)
-		return r;
-	put_varint(b, FIELD_ARG << 3 | WIRE_BYTES);
-	at = b->len++;
-	put_number(b, FIELD_ARG_NAME, name_iid);
-	r = put_value(w, arg);
-	if (r == 0)
-		put_length(b, at);
-	return r;
+	if (!name_iid)
+		return NULL;
+	at = put_value(w, pack_number(length + 1, FIELD_ARG_NAME, name_iid), arg);
+	return at ? pack_length(length, 1, at) : NULL;
 }
 
-static int put_args(struct trace_writer *w, const struct trace_event *ev)
+static size_t n_args(const struct trace_event *ev)
 {
-	int r = 0;
+	return ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
+}
 
-	for (size_t i = 0; i < ev->n_args && i < TRACE_MAX_ARGS && r == 0; i++)
-		r = put_arg(w, &ev->args[i]);
-	return r;
+static size_t args_max(const struct trace_writer *w, const struct trace_event *ev)
+{
+	size_t n = n_args(ev), len = n * ARG_MAX;
+
+	/* One byte that is not UTF-8 becomes three at worst. */
+	for (size_t i = 0; i < n; i++)
+		if (ev->args[i].type == ARG_STRING ||
+		    (ev->args[i].type == ARG_REPEATED && !holds(w, ev->args[i].id)))
+			len += 3 * strlen(ev->args[i].s);
+	return len;
 }
 
 /* ---- events ---- */
 
-static int put_stages(struct trace_writer *w, const struct trace_event *ev)
+static size_t n_flows(const struct trace_event *ev)
 {
-	struct buf *b = &w->arg;
-	int r;
+	return (ev->flow_id ? 1 : ev->n_flow_ids) + ev->n_end_flow_ids;
+}
+
+static uint8_t *put_flows(uint8_t *at, const struct trace_event *ev)
+{
+	const uint64_t *flows = ev->flow_id ? &ev->flow_id : ev->flow_ids;
+	size_t n = ev->flow_id ? 1 : ev->n_flow_ids;
+
+	for (size_t i = 0; i < n; i++)
+		at = pack_fixed(at, FIELD_FLOW, &flows[i]);
+	for (size_t i = 0; i < ev->n_end_flow_ids; i++)
+		at = pack_fixed(at, FIELD_END_FLOW, &ev->end_flow_ids[i]);
+	return at;
+}
+
+static size_t stages_max(const struct trace_event *ev)
+{
+	return PACK_NUMBER_MAX * (ev->n_stages + ev->n_waited_stages) + PACK_HEAD_MAX;
+}
+
+static uint8_t *put_stages(uint8_t *at, const struct trace_event *ev)
+{
+	uint8_t *length;
 
 	if (!ev->n_stages && !ev->n_waited_stages)
-		return 0;
-	b->len = 0;
-	r = buf_reserve(b, NUMBER_MAX * (ev->n_stages + ev->n_waited_stages));
-	if (r < 0)
-		return r;
+		return at;
+	length = at = pack_key(at, FIELD_GPU_CORRELATION, WIRE_BYTES);
+	at++;
 	for (size_t i = 0; i < ev->n_stages; i++)
-		put_number(b, FIELD_SUBMITS, ev->stages[i]);
+		at = pack_number(at, FIELD_SUBMITS, ev->stages[i]);
 	for (size_t i = 0; i < ev->n_waited_stages; i++)
-		put_number(b, FIELD_WAITS, ev->waited_stages[i]);
-	r = buf_reserve(&w->event, NUMBER_MAX + b->len);
-	if (r == 0)
-		put_bytes(&w->event, FIELD_GPU_CORRELATION, b->data, b->len);
-	return r;
+		at = pack_number(at, FIELD_WAITS, ev->waited_stages[i]);
+	return pack_length(length, 1, at);
+}
+
+static uint8_t *put_bare(uint8_t *at, int type, uint64_t track, uint64_t name_iid,
+			 uint64_t category_iid)
+{
+	at = pack_number(at, FIELD_TYPE, (uint64_t)type);
+	at = pack_number(at, FIELD_TRACK, track);
+	if (name_iid)
+		at = pack_number(at, FIELD_NAME, name_iid);
+	if (category_iid)
+		at = pack_number(at, FIELD_CATEGORY, category_iid);
+	return at;
+}
+
+struct name_ids {
+	uint64_t name, category; /* 0: none */
+};
+
+static uint64_t name_of(struct trace_writer *w, const struct trace_event *ev)
+{
+	if (ev->is_literal)
+		return trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name);
+	if (holds(w, ev->name_id))
+		return ev->name_id->iid;
+	return intern_text(w, INTERN_EVENT_NAME, ev->name, ev->name_id);
+}
+
+static int add_category(struct trace_writer *w, const char *category, struct name_ids *ids)
+{
+	ids->category =
+		category ? trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, category) : 0;
+	return ids->name && (ids->category || !category) ? 0 : -ENOMEM;
+}
+
+static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct trace_event *ev,
+			   int type, const struct name_ids *ids)
+{
+	size_t n = n_args(ev);
+
+	at = put_bare(at, type, ev->track, ids->name, ids->category);
+	if (ev->correlation_id)
+		at = pack_number(at, FIELD_CORRELATION, ev->correlation_id);
+	if (ev->callstack_iid)
+		at = pack_number(at, FIELD_CALLSTACK, ev->callstack_iid);
+	if (ev->callstack_iid && ev->callstack_weight > 0)
+		at = pack_fixed(at, FIELD_CALLSTACK_WEIGHT, &ev->callstack_weight);
+	for (size_t i = 0; at && i < n; i++)
+		at = put_arg(w, at, &ev->args[i]);
+	/* Flows last: of all that differs from event to event they are the longest. */
+	return at ? put_flows(put_stages(at, ev), ev) : NULL;
+}
+
+static int use_track(struct trace_writer *w, uint64_t track)
+{
+	return track ? trace_track_use(w, track) : -ENOMEM;
 }
 
 static int put_event(struct trace_writer *w, const struct trace_event *ev, int type,
 		     unsigned n_events)
 {
-	const uint64_t *flows = ev->flow_id ? &ev->flow_id : ev->flow_ids;
-	size_t n_flows = ev->flow_id ? 1 : ev->n_flow_ids;
-	struct buf *b = &w->event;
-	uint64_t category_iid = 0, name_iid;
-	int r = begin_body(w, ev->track, type, FIXED_MAX * (n_flows + ev->n_end_flow_ids));
+	size_t len = EVENT_MAX + PACK_FIXED_MAX * n_flows(ev) + args_max(w, ev) + stages_max(ev);
+	size_t length_room = ev->n_args > FEW_ARGS ? 2 : 1;
+	struct name_ids ids;
+	uint8_t *at, *length;
+	int r = use_track(w, ev->track);
 
 	if (r < 0)
 		return r;
-	name_iid = ev->is_literal ? trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name)
-				  : trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name,
-							strlen(ev->name));
-	if (ev->category)
-		category_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, ev->category);
-	if (name_iid == 0 || (ev->category && category_iid == 0))
-		return -ENOMEM;
-	put_number(b, FIELD_NAME, name_iid);
-	if (category_iid)
-		put_number(b, FIELD_CATEGORY, category_iid);
-	for (size_t i = 0; i < n_flows; i++)
-		put_fixed(b, FIELD_FLOW, &flows[i]);
-	for (size_t i = 0; i < ev->n_end_flow_ids; i++)
-		put_fixed(b, FIELD_END_FLOW, &ev->end_flow_ids[i]);
-	if (ev->correlation_id)
-		put_number(b, FIELD_CORRELATION, ev->correlation_id);
-	if (ev->callstack_iid)
-		put_number(b, FIELD_CALLSTACK, ev->callstack_iid);
-	if (ev->callstack_iid && ev->callstack_weight > 0)
-		put_fixed(b, FIELD_CALLSTACK_WEIGHT, &ev->callstack_weight);
-	r = put_args(w, ev);
-	if (r == 0)
-		r = put_stages(w, ev);
-	return r < 0 ? r : put_packet(w, ev->time_ns, b, type == TYPE_BEGIN, n_events);
-}
-
-/*
- * An event within another: nothing but a name, or an end; packed at once, since it is
- * shorter than a length of one byte can tell.
- */
-static int put_inner(struct trace_writer *w, uint64_t track, uint64_t time_ns, uint64_t name_iid,
-		     uint64_t category_iid)
-{
-	struct buf *b = &w->packet;
-	size_t at;
-	int r;
-
-	b->len = 0;
-	r = buf_reserve(b, 6 * NUMBER_MAX);
+	ids.name = name_of(w, ev);
+	r = add_category(w, ev->category, &ids);
 	if (r < 0)
 		return r;
-	put_number(b, FIELD_TIMESTAMP, time_ns);
-	put_varint(b, FIELD_TRACK_EVENT << 3 | WIRE_BYTES);
-	at = b->len++;
-	put_number(b, FIELD_TYPE, name_iid ? TYPE_BEGIN : TYPE_END);
-	put_number(b, FIELD_TRACK, track);
-	if (name_iid)
-		put_number(b, FIELD_NAME, name_iid);
-	if (category_iid)
-		put_number(b, FIELD_CATEGORY, category_iid);
-	b->data[at] = (uint8_t)(b->len - at - 1);
-	return trace_writer_add_packed(w, SEQ_EVENTS, b->data, b->len, 0);
+	at = trace_packet_begin(w, SEQ_EVENTS, PACK_HEAD_MAX + len);
+	if (!at)
+		return -ENOMEM;
+	length = pack_key(at, FIELD_TRACK_EVENT, WIRE_BYTES);
+	at = put_fields(w, length + length_room, ev, type, &ids);
+	if (!at)
+		return -ENOMEM;
+	at = pack_length(length, length_room, at);
+	return trace_packet_end(w, SEQ_EVENTS, at, ev->time_ns, n_events);
 }
 
-static int put_inner_slice(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
+/* An event that is nothing but a name, or an end (0): shorter than one byte can tell. */
+static int put_short(struct trace_writer *w, uint64_t track, uint64_t time_ns,
+		     const struct name_ids *ids, unsigned n_events)
 {
-	uint64_t name_iid = trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, inner->name);
-	uint64_t category_iid = 0;
-	int r;
+	uint8_t *at = trace_packet_begin(w, SEQ_EVENTS, 2 + BARE_MAX), *length;
 
-	if (inner->category)
-		category_iid =
-			trace_intern_literal(w, SEQ_EVENTS, INTERN_CATEGORY, inner->category);
-	if (name_iid == 0 || (inner->category && category_iid == 0))
+	if (!at)
 		return -ENOMEM;
-	r = put_inner(w, track, inner->begin_ns, name_iid, category_iid);
-	return r < 0 ? r : put_inner(w, track, inner->end_ns, 0, 0);
+	length = pack_key(at, FIELD_TRACK_EVENT, WIRE_BYTES);
+	at = put_bare(length + 1, ids->name ? TYPE_BEGIN : TYPE_END, track, ids->name,
+		      ids->category);
+	*length = (uint8_t)(at - length - 1);
+	return trace_packet_end(w, SEQ_EVENTS, at, time_ns, n_events);
 }
 
 /* END carries no name: with one it could end another slice than its own. */
-static int put_end(struct trace_writer *w, uint64_t track, uint64_t time_ns, unsigned n_events)
-{
-	int r = begin_body(w, track, TYPE_END, 0);
+static const struct name_ids no_name;
 
-	return r < 0 ? r : put_packet(w, time_ns, &w->event, false, n_events);
+static int put_inner(struct trace_writer *w, uint64_t track, const struct trace_inner *inner)
+{
+	struct name_ids ids = { .name = trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME,
+							     inner->name) };
+	int r = add_category(w, inner->category, &ids);
+
+	if (r == 0)
+		r = put_short(w, track, inner->begin_ns, &ids, 0);
+	return r < 0 ? r : put_short(w, track, inner->end_ns, &no_name, 0);
 }
 
 /* Without a sink. */
 static int only_tell(struct trace_writer *w, uint64_t track, unsigned n_events)
 {
-	int r = track ? trace_track_use(w, track) : -ENOMEM;
+	int r = use_track(w, track);
 
 	/* Of a track that is forgotten the owner is not known, and nothing else is missing. */
 	if (r < 0 && r != -ESTALE)
@@ -366,8 +329,11 @@ static int put_slice(struct trace_writer *w, const struct trace_event *ev, uint6
 		return only_tell(w, ev->track, n_events);
 	r = put_event(w, ev, TYPE_BEGIN, 0);
 	for (size_t i = 0; r == 0 && i < n_inner; i++)
-		r = put_inner_slice(w, ev->track, &inner[i]);
-	return r < 0 ? r : put_end(w, ev->track, end_ns, n_events);
+		r = put_inner(w, ev->track, &inner[i]);
+	if (r == 0)
+		r = put_short(w, ev->track, end_ns, &no_name, n_events);
+	/* A BEGIN waits for its END: one without the other would be drawn wrong for ever. */
+	return r < 0 ? r : trace_packet_after(w, SEQ_EVENTS);
 }
 
 int trace_slice(struct trace_writer *w, const struct trace_event *ev, uint64_t end_ns,
@@ -408,6 +374,8 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 	int r = w->sink ? put_event(w, ev, TYPE_INSTANT, n_events)
 			: only_tell(w, ev->track, n_events);
 
+	if (w->sink && r == 0)
+		r = trace_packet_after(w, SEQ_EVENTS);
 	if (w->tap && r == 0)
 		trace_tap_event(w, TAP_INSTANT, ev, ev->time_ns);
 	return put_or_skip(w, r, n_events);
@@ -416,18 +384,26 @@ int trace_instant(struct trace_writer *w, const struct trace_event *ev, unsigned
 static int put_counter(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,
 		       uint64_t bits, unsigned n_events)
 {
+	uint8_t *at, *length;
 	int r;
 
 	if (!w->sink)
 		return only_tell(w, track, n_events);
-	r = begin_body(w, track, TYPE_COUNTER, 0);
+	r = use_track(w, track);
 	if (r < 0)
 		return put_or_skip(w, r, n_events);
+	at = trace_packet_begin(w, SEQ_EVENTS, 2 + BARE_MAX + PACK_NUMBER_MAX);
+	if (!at)
+		return -ENOMEM;
+	length = pack_key(at, FIELD_TRACK_EVENT, WIRE_BYTES);
+	at = put_bare(length + 1, TYPE_COUNTER, track, 0, 0);
 	if (is_double)
-		put_fixed(&w->event, FIELD_DOUBLE_COUNTER, &bits);
+		at = pack_fixed(at, FIELD_DOUBLE_COUNTER, &bits);
 	else
-		put_number(&w->event, FIELD_COUNTER, bits);
-	return put_packet(w, time_ns, &w->event, false, n_events);
+		at = pack_number(at, FIELD_COUNTER, bits);
+	*length = (uint8_t)(at - length - 1);
+	r = trace_packet_end(w, SEQ_EVENTS, at, time_ns, n_events);
+	return r < 0 ? r : trace_packet_after(w, SEQ_EVENTS);
 }
 
 int trace_counter_event(struct trace_writer *w, uint64_t track, uint64_t time_ns, bool is_double,

@@ -6,26 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace_packet.h"
 #include "trace_writer_impl.h"
-#include "wire.h"
 
 /*
- * Input of one compressed block, a stream of zlib's format. From 64 KiB on there is
- * nothing more to gain; a reader that finds the file cut loses at most one block.
  * libdeflate takes half the time of zlib at its level 2; its own next level takes 1.5
  * times as long as the first and finds 4 % more.
  */
-#define BLOCK_BYTES   (128 * 1024)
 #define DEFLATE_LEVEL 1
 
 #define FLAG_CLEARED 1
-#define FLAG_NEEDS   2
 
-#define FIELD_TRACE_PACKET	 1
-#define FIELD_TIMESTAMP		 8
-#define FIELD_SEQUENCE_ID	 10
 #define FIELD_INTERNED_DATA	 12
-#define FIELD_FLAGS		 13
 #define FIELD_PREVIOUS_DROPPED	 42
 #define FIELD_COMPRESSED_PACKETS 50
 #define FIELD_DEFAULTS		 59
@@ -33,14 +25,6 @@
 
 /* Of what is interned, without a sink. */
 #define MAX_PENDING (64 * 1024)
-
-/* The sequence id, the flags and two more, of at most 7 bytes each. */
-#define OWN_FIELDS_MAX 28
-
-static bool is_essential(enum trace_sequence seq)
-{
-	return seq == SEQ_META || seq == SEQ_PROCESSES || seq == SEQ_TRACKS;
-}
 
 int trace_writer_new(trace_sink_fn *sink, void *sink_ctx, struct trace_writer **ret)
 {
@@ -87,9 +71,6 @@ void trace_writer_free(struct trace_writer *w)
 	buf_done(&w->bulk.packets);
 	buf_done(&w->essential.packets);
 	buf_done(&w->out);
-	buf_done(&w->packet);
-	buf_done(&w->event);
-	buf_done(&w->arg);
 	libdeflate_free_compressor(w->deflate);
 	free(w);
 }
@@ -142,58 +123,13 @@ uint64_t trace_writer_bytes(const struct trace_writer *w)
 	return w->n_bytes;
 }
 
-/* ---- wire ---- */
-
-static size_t varint(uint8_t *p, uint64_t v)
-{
-	size_t n = 0;
-
-	while (v >= 0x80) {
-		p[n++] = (uint8_t)(v | 0x80);
-		v >>= 7;
-	}
-	p[n++] = (uint8_t)v;
-	return n;
-}
-
-static size_t varint_size(uint64_t v)
-{
-	size_t n = 1;
-
-	while (v >= 0x80) {
-		v >>= 7;
-		n++;
-	}
-	return n;
-}
-
-static size_t field_size(unsigned field, size_t len)
-{
-	return varint_size((uint64_t)field << 3) + varint_size(len) + len;
-}
-
-/* Room must be there. */
-static void put_field_head(struct buf *b, unsigned field, size_t len)
-{
-	b->len += varint(b->data + b->len, (uint64_t)field << 3 | 2);
-	b->len += varint(b->data + b->len, len);
-}
-
-static void put_field(struct buf *b, unsigned field, const void *data, size_t len)
-{
-	put_field_head(b, field, len);
-	memcpy(b->data + b->len, data, len);
-	b->len += len;
-}
-
 int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len)
 {
-	int r = buf_reserve(b, field_size(field, len));
+	int r = buf_reserve(b, PACK_HEAD_MAX + len);
 
-	if (r < 0)
-		return r;
-	put_field(b, field, data, len);
-	return 0;
+	if (r == 0)
+		b->len = (size_t)(pack_bytes(b->data + b->len, field, data, len) - b->data);
+	return r;
 }
 
 /* ---- blocks ---- */
@@ -202,11 +138,10 @@ int trace_append_field(struct buf *b, unsigned field, const void *data, size_t l
 static int compress_block(struct trace_writer *w, const struct trace_block *block)
 {
 	/* Lengths are known only afterwards: room for the two heads in front. */
-	const size_t room = 2 * (5 + 10);
+	const size_t room = 2 * PACK_HEAD_MAX;
 	size_t bound = libdeflate_zlib_compress_bound(w->deflate, block->packets.len);
-	struct buf head = { 0 };
-	uint8_t bytes[32];
-	size_t len;
+	uint8_t head[PACK_HEAD_MAX], *at;
+	size_t len, n;
 	int r;
 
 	w->out.len = 0;
@@ -218,12 +153,11 @@ static int compress_block(struct trace_writer *w, const struct trace_block *bloc
 	if (len == 0)
 		return -EIO;
 
-	head = (struct buf){ .data = bytes, .cap = sizeof(bytes) };
-	put_field_head(&head, FIELD_TRACE_PACKET, field_size(FIELD_COMPRESSED_PACKETS, len));
-	put_field_head(&head, FIELD_COMPRESSED_PACKETS, len);
-	memmove(w->out.data + head.len, w->out.data + room, len);
-	memcpy(w->out.data, bytes, head.len);
-	w->out.len = head.len + len;
+	n = (size_t)(pack_head(head, FIELD_COMPRESSED_PACKETS, len) - head);
+	at = pack_head(w->out.data, PACKET_FIELD, n + len);
+	memcpy(at, head, n);
+	memmove(at + n, w->out.data + room, len);
+	w->out.len = (size_t)(at + n - w->out.data) + len;
 	return 0;
 }
 
@@ -233,7 +167,7 @@ static void new_generation(struct trace_writer *w)
 	for (unsigned i = 0; i < SEQ_MAX; i++) {
 		struct trace_sequence_state *s = &w->sequences[i];
 
-		if (is_essential(i))
+		if (trace_is_essential(i))
 			continue;
 		s->lost = s->lost || s->cleared;
 		s->cleared = false;
@@ -307,79 +241,59 @@ int trace_writer_flush(struct trace_writer *w)
 
 bool trace_writer_is_full(const struct trace_writer *w)
 {
-	return w->bulk.packets.len >= BLOCK_BYTES;
+	return w->bulk.packets.len >= TRACE_BLOCK_BYTES;
 }
 
 /* ---- packets ---- */
 
-static size_t put_number(uint8_t *dst, unsigned field, uint64_t value)
-{
-	size_t n = varint(dst, (uint64_t)field << 3);
-
-	return n + varint(dst + n, value);
-}
-
 /* What the writer says of a packet: whose it is, and what a reader must know before. */
-static size_t own_fields(const struct trace_sequence_state *s, enum trace_sequence seq,
-			 uint8_t dst[OWN_FIELDS_MAX])
+static uint8_t *put_own_fields(const struct trace_sequence_state *s, enum trace_sequence seq,
+			       uint8_t *at)
 {
-	size_t n = put_number(dst, FIELD_SEQUENCE_ID, seq);
-
-	n += put_number(dst + n, FIELD_FLAGS, s->cleared ? FLAG_NEEDS : FLAG_CLEARED | FLAG_NEEDS);
+	at = pack_number(at, PACKET_SEQUENCE_ID, seq);
+	at = pack_number(at, PACKET_FLAGS, s->cleared ? PACKET_NEEDS : FLAG_CLEARED | PACKET_NEEDS);
 	if (!s->cleared && !s->lost && !s->went_on)
-		n += put_number(dst + n, FIELD_FIRST_PACKET, 1);
+		at = pack_number(at, FIELD_FIRST_PACKET, 1);
 	if (s->lost)
-		n += put_number(dst + n, FIELD_PREVIOUS_DROPPED, 1);
-	return n;
+		at = pack_number(at, FIELD_PREVIOUS_DROPPED, 1);
+	return at;
 }
 
-static struct trace_block *block_of(struct trace_writer *w, enum trace_sequence seq)
+/* What goes with it. The block may move. NULL: no memory. */
+static uint8_t *put_state(struct trace_sequence_state *s, struct buf *packets, uint8_t *at)
 {
-	return is_essential(seq) ? &w->essential : &w->bulk;
-}
-
-/* The packet up to its own fields, for which there are `len` bytes of room then. */
-static int begin_packet(struct trace_writer *w, enum trace_sequence seq, size_t len)
-{
-	struct trace_sequence_state *s = &w->sequences[seq];
-	struct buf *packets = &block_of(w, seq)->packets;
-	uint8_t own[OWN_FIELDS_MAX];
-	size_t n_own = own_fields(s, seq, own);
+	size_t begin = packets->len;
 	int r;
 
-	len += n_own;
-	if (s->pending.len)
-		len += field_size(FIELD_INTERNED_DATA, s->pending.len);
-	if (!s->cleared && s->defaults.len)
-		len += field_size(FIELD_DEFAULTS, s->defaults.len);
-	r = buf_reserve(packets, field_size(FIELD_TRACE_PACKET, len));
+	packets->len = (size_t)(at - packets->data);
+	r = buf_reserve(packets, 2 * PACK_HEAD_MAX + s->pending.len + s->defaults.len);
+	at = packets->data + packets->len;
+	packets->len = begin;
 	if (r < 0)
-		return r;
-	put_field_head(packets, FIELD_TRACE_PACKET, len);
-	memcpy(packets->data + packets->len, own, n_own);
-	packets->len += n_own;
-	return 0;
+		return NULL;
+	if (s->pending.len)
+		at = pack_bytes(at, FIELD_INTERNED_DATA, s->pending.data, s->pending.len);
+	if (!s->cleared && s->defaults.len)
+		at = pack_bytes(at, FIELD_DEFAULTS, s->defaults.data, s->defaults.len);
+	s->pending.len = 0;
+	return at;
 }
 
-static void end_packet(struct trace_writer *w, enum trace_sequence seq, unsigned n_events)
+/* `end`: behind all of its fields. */
+static int close_packet(struct trace_writer *w, enum trace_sequence seq, uint8_t *end,
+			unsigned n_events)
 {
 	struct trace_sequence_state *s = &w->sequences[seq];
-	struct trace_block *block = block_of(w, seq);
+	struct trace_block *block = trace_block_of(w, seq);
 
-	if (s->pending.len)
-		put_field(&block->packets, FIELD_INTERNED_DATA, s->pending.data, s->pending.len);
-	if (!s->cleared && s->defaults.len)
-		put_field(&block->packets, FIELD_DEFAULTS, s->defaults.data, s->defaults.len);
-	s->pending.len = 0;
+	if (s->pending.len || !s->cleared)
+		end = put_state(s, &block->packets, end);
+	if (!end)
+		return -ENOMEM;
 	s->cleared = true;
 	s->lost = false;
-	block->n_events[w->source] += n_events;
-}
-
-static void note_time(struct trace_block *block, uint64_t time_ns)
-{
-	if (time_ns < block->oldest_ns)
-		block->oldest_ns = time_ns;
+	trace_packet_close(w, block, end, n_events);
+	return 0;
 }
 
 /* All tracks that a hand-made event is on. */
@@ -397,32 +311,31 @@ static int use_tracks(struct trace_writer *w, const TrackEvent *ev)
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events)
 {
-	struct buf *packets = &block_of(w, seq)->packets;
 	int r = pkt->track_event ? use_tracks(w, pkt->track_event) : 0;
+	uint8_t *at;
 
 	if (r == -ESTALE) {
 		trace_writer_skip(w, n_events);
 		return 0;
 	}
-	if (r == 0)
-		r = begin_packet(w, seq, trace_packet__get_packed_size(pkt));
 	if (r < 0)
 		return r;
+	at = trace_packet_begin(w, seq, trace_packet__get_packed_size(pkt));
+	if (!at)
+		return -ENOMEM;
 	if (pkt->has_timestamp)
-		note_time(block_of(w, seq), pkt->timestamp);
-	packets->len += trace_packet__pack(pkt, packets->data + packets->len);
-	end_packet(w, seq, n_events);
-	return 0;
+		trace_note_time(trace_block_of(w, seq), pkt->timestamp);
+	at = put_own_fields(&w->sequences[seq], seq, at + trace_packet__pack(pkt, at));
+	return close_packet(w, seq, at, n_events);
 }
 
-/* Closes what is full. */
-static int after_packet(struct trace_writer *w, enum trace_sequence seq)
+int trace_packet_after(struct trace_writer *w, enum trace_sequence seq)
 {
 	int r = 0;
 
-	if (w->essential.packets.len >= BLOCK_BYTES)
+	if (w->essential.packets.len >= TRACE_BLOCK_BYTES)
 		r = close_block(w, &w->essential);
-	if (r == 0 && !is_essential(seq) && w->bulk.packets.len >= 2 * BLOCK_BYTES)
+	if (r == 0 && !trace_is_essential(seq) && w->bulk.packets.len >= 2 * TRACE_BLOCK_BYTES)
 		r = trace_writer_flush(w);
 	return r;
 }
@@ -436,41 +349,14 @@ int trace_writer_put(struct trace_writer *w, enum trace_sequence seq, const Trac
 {
 	int r = trace_writer_add(w, seq, pkt, n_events);
 
-	return r < 0 ? r : after_packet(w, seq);
+	return r < 0 ? r : trace_packet_after(w, seq);
 }
 
-/* What is packed by hand begins with its time. */
-static void note_packed_time(struct trace_block *block, const void *fields, size_t len)
+int trace_packet_end_with(struct trace_writer *w, enum trace_sequence seq, uint8_t *end,
+			  uint64_t time_ns, unsigned n_events)
 {
-	struct wire_field f;
-	struct wire wire;
-
-	wire_init(&wire, fields, len);
-	if (wire_next(&wire, &f) > 0 && f.number == FIELD_TIMESTAMP)
-		note_time(block, f.value);
-}
-
-int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
-			    size_t len, unsigned n_events)
-{
-	struct buf *packets = &block_of(w, seq)->packets;
-	int r = begin_packet(w, seq, len);
-
-	if (r < 0)
-		return r;
-	note_packed_time(block_of(w, seq), fields, len);
-	memcpy(packets->data + packets->len, fields, len);
-	packets->len += len;
-	end_packet(w, seq, n_events);
-	return 0;
-}
-
-int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
-			    size_t len, unsigned n_events)
-{
-	int r = trace_writer_add_packed(w, seq, fields, len, n_events);
-
-	return r < 0 ? r : after_packet(w, seq);
+	end = put_own_fields(&w->sequences[seq], seq, end);
+	return close_packet(w, seq, pack_number(end, PACKET_TIMESTAMP, time_ns), n_events);
 }
 
 int trace_writer_set_defaults(struct trace_writer *w, enum trace_sequence seq,

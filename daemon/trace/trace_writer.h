@@ -36,18 +36,18 @@ struct module;
  * described becomes "the sequence's thread").
  */
 enum trace_sequence {
-	SEQ_META = 1,	   /* essential: clocks, attributes, service events */
-	SEQ_EVENTS = 2,	   /* TrackEvents */
+	SEQ_META = 1,	/* essential: clocks, attributes, service events */
+	SEQ_EVENTS = 2, /* TrackEvents */
 	SEQ_GPU = 3,
-	SEQ_COUNTERS = 4,  /* SysStats, ProcessStats */
-	SEQ_FTRACE = 5,	   /* bundles of scheduler events */
-	SEQ_PROCESSES = 6, /* essential: ProcessTree, newtask, rename, free */
-	SEQ_TRACKS = 8,	   /* essential: TrackDescriptors */
-	SEQ_SAMPLES = 16,  /* CPU samples */
-	SEQ_OFFCPU = 17,   /* samples of waits, by who waits */
-	SEQ_WAKERS = 18,   /* and by who ends them */
-	SEQ_ALLOC = 19,	   /* samples of allocations */
-	SEQ_GPU_API = 20,  /* samples of launches, submits and frames */
+	SEQ_COUNTERS = 4,      /* SysStats, ProcessStats */
+	SEQ_FTRACE = 5,	       /* bundles of scheduler events */
+	SEQ_PROCESSES = 6,     /* essential: ProcessTree, newtask, rename, free */
+	SEQ_TRACKS = 8,	       /* essential: TrackDescriptors */
+	SEQ_SAMPLES = 16,      /* CPU samples */
+	SEQ_OFFCPU = 17,       /* samples of waits, by who waits */
+	SEQ_WAKERS = 18,       /* and by who ends them */
+	SEQ_ALLOC = 19,	       /* samples of allocations */
+	SEQ_GPU_API = 20,      /* samples of launches, submits and frames */
 	SEQ_MORE_SAMPLES = 24, /* of further events, one sequence each */
 	SEQ_MAX = 32,
 };
@@ -125,7 +125,8 @@ int trace_writer_split(struct trace_writer *w);
 /*
  * Flushes and begins a segment: a generation in which tracks are described
  * again. When there are many, those that were not used in the last `keep` segments are forgotten:
- * what is put on them is left out, until somebody asks for them again.
+ * what is put on them is left out. Whoever asks for one again gets another one, so `keep` segments
+ * are all that a trace is ever made of.
  */
 int trace_writer_restart(struct trace_writer *w, unsigned keep);
 /* For who keeps the uuid of a track: it need not be asked for again. */
@@ -144,19 +145,19 @@ uint64_t trace_writer_bytes(const struct trace_writer *w); /* handed to the sink
 /* ---- interning: 0 is never a valid id; it stands for "out of memory" ---- */
 
 enum intern_kind { /* field numbers in InternedData */
-	INTERN_CATEGORY = 1,
-	INTERN_EVENT_NAME = 2,
-	INTERN_ANNOTATION_NAME = 3,
-	INTERN_FUNCTION = 5,
-	INTERN_BUILD_ID = 16,
-	INTERN_MAPPING_PATH = 17,
-	INTERN_SOURCE_PATH = 18,
-	INTERN_KERNEL_SYMBOL = 26,
-	INTERN_ANNOTATION_STRING = 29,
+		   INTERN_CATEGORY = 1,
+		   INTERN_EVENT_NAME = 2,
+		   INTERN_ANNOTATION_NAME = 3,
+		   INTERN_FUNCTION = 5,
+		   INTERN_BUILD_ID = 16,
+		   INTERN_MAPPING_PATH = 17,
+		   INTERN_SOURCE_PATH = 18,
+		   INTERN_KERNEL_SYMBOL = 26,
+		   INTERN_ANNOTATION_STRING = 29,
 };
 
-uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq,
-			     enum intern_kind kind, const void *str, size_t len);
+uint64_t trace_intern_string(struct trace_writer *w, enum trace_sequence seq, enum intern_kind kind,
+			     const void *str, size_t len);
 uint64_t trace_intern_frame(struct trace_writer *w, enum trace_sequence seq,
 			    const struct location *loc);
 /* `frames` are the ids of trace_intern_frame(), outermost first, n > 0. */
@@ -186,8 +187,7 @@ uint64_t trace_writer_places_over(const struct trace_writer *w); /* too many to 
  * The track of a thread or process. `start_ns`: when it began (0: not known);
  * it tells apart users of one pid, to 10 ms as /proc does.
  */
-uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid,
-			    uint64_t start_ns);
+uint64_t trace_thread_track(struct trace_writer *w, uint32_t tgid, uint32_t tid, uint64_t start_ns);
 uint64_t trace_process_track(struct trace_writer *w, uint32_t tgid, uint64_t start_ns);
 
 struct trace_track {
@@ -215,9 +215,16 @@ enum trace_arg_type {
 	ARG_LITERAL,  /* one that never changes: it is interned */
 };
 
+/* For who keeps a text: then it is looked up once in each generation. Zero-initialised is empty. */
+struct trace_text_id {
+	uint64_t iid; /* 0: none */
+	unsigned generation;
+};
+
 struct trace_arg {
 	const char *name; /* a literal: it is interned */
 	enum trace_arg_type type;
+	struct trace_text_id *id; /* of ARG_REPEATED; or NULL */
 	union {
 		uint64_t u;
 		int64_t i;
@@ -231,15 +238,16 @@ struct trace_arg {
 struct trace_event {
 	uint64_t track;
 	uint64_t time_ns;
-	const char *name;     /* a literal or one of few: it is interned */
-	bool is_literal;      /* the name is: then it is found sooner */
-	const char *category; /* a literal; or NULL */
+	const char *name;	       /* a literal or one of few: it is interned */
+	bool is_literal;	       /* the name is: then it is found sooner */
+	struct trace_text_id *name_id; /* of one that is kept; or NULL */
+	const char *category;	       /* a literal; or NULL */
 	const struct trace_arg *args;
 	size_t n_args;
-	uint64_t callstack_iid; /* on SEQ_EVENTS, or 0 */
+	uint64_t callstack_iid;	 /* on SEQ_EVENTS, or 0 */
 	double callstack_weight; /* what the stack counts in flame graphs */
 	uint64_t correlation_id; /* of events that belong together and have one colour; or 0 */
-	uint64_t flow_id;	/* or 0; or instead several: */
+	uint64_t flow_id;	 /* or 0; or instead several: */
 	const uint64_t *flow_ids, *end_flow_ids; /* that go on from here, and that end here */
 	size_t n_flow_ids, n_end_flow_ids;
 	/* GPU jobs (trace_gpu.h) that this has submitted, and that it has waited for. */

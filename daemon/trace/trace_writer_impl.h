@@ -24,7 +24,8 @@ struct recent_frame {
 	uint64_t location, iid; /* location 0: free */
 };
 
-/* Literals interned lately, by where they are. */
+/* Literals interned lately, by where they are: a pair of places for each hash, the newer one first.
+ */
 #define RECENT_LITERALS 512
 struct recent_literal {
 	const char *text; /* NULL: free */
@@ -78,7 +79,7 @@ struct trace_writer {
 	uint64_t oldest_ns; /* of the block that is being handed over */
 
 	unsigned segment;
-	struct hash *told;   /* uuid -> struct told_track; NULL: there are no segments */
+	struct hash *told; /* uuid -> struct told_track; NULL: there are no segments */
 
 	unsigned source; /* of the event at hand */
 	uint64_t time_ns;
@@ -87,25 +88,21 @@ struct trace_writer {
 
 	struct trace_places places;
 	struct hash *tracks; /* identity -> struct track_entry */
+	uint64_t n_uuids;    /* given to tracks so far */
 	struct recent_thread recent_threads[RECENT_THREADS];
 
 	trace_tap_fn *tap; /* NULL: nobody listens */
 	void *tap_ctx;
 	struct hash *tapped; /* uuid -> struct tapped_track; NULL: nobody has listened yet */
 
-	struct buf out;		       /* one compressed block */
-	struct buf packet, event, arg; /* in the making */
+	struct buf out;	    /* one compressed block */
+	size_t length_room; /* bytes left for the length of the packet in the making */
 	struct libdeflate_compressor *deflate;
 };
 
 /* trace_writer_put() that leaves the block open, for packets that must share one. */
 int trace_writer_add(struct trace_writer *w, enum trace_sequence seq, const TracePacket *pkt,
 		     unsigned n_events);
-/* The same of fields that are packed already. */
-int trace_writer_add_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
-			    size_t len, unsigned n_events);
-int trace_writer_put_packed(struct trace_writer *w, enum trace_sequence seq, const void *fields,
-			    size_t len, unsigned n_events);
 
 /* Appends field `field`, of wire type "length-delimited", to `b`. */
 int trace_append_field(struct buf *b, unsigned field, const void *data, size_t len);
@@ -114,8 +111,26 @@ int trace_append_field(struct buf *b, unsigned field, const void *data, size_t l
 const char *trace_clean(const char *str, size_t len, struct buf *scratch, size_t *ret_len);
 
 /* trace_intern_string() of a text that never changes. */
-uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
-			      enum intern_kind kind, const char *text);
+uint64_t trace_intern_new_literal(struct trace_writer *w, enum trace_sequence seq,
+				  enum intern_kind kind, const char *text);
+static inline struct recent_literal *recent_literals(const struct trace_sequence_state *s,
+						     enum intern_kind kind, const char *text)
+{
+	uint64_t hash = ((uintptr_t)text + kind) * 0x9e3779b97f4a7c15ull;
+
+	return &s->literals[hash >> 56 << 1];
+}
+static inline uint64_t trace_intern_literal(struct trace_writer *w, enum trace_sequence seq,
+					    enum intern_kind kind, const char *text)
+{
+	const struct trace_sequence_state *s = &w->sequences[seq];
+	const struct recent_literal *pair = s->literals ? recent_literals(s, kind, text) : NULL;
+
+	for (unsigned i = 0; pair && i < 2; i++)
+		if (pair[i].text == text && pair[i].kind == kind)
+			return pair[i].iid;
+	return trace_intern_new_literal(w, seq, kind, text);
+}
 
 void trace_intern_forget(struct trace_sequence_state *s);
 void trace_tracks_done(struct trace_writer *w);

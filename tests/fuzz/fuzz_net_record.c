@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as records of the network; the input is as for record_fuzz_run(). */
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "net/net_decode.h"
 #include "record_fuzz.h"
@@ -75,6 +77,18 @@ static void fit_plain(struct net_plain_event *ev, size_t len)
 	ev->link %= NET_LINK_GUESS + 1;
 }
 
+static void fit_quic(struct net_bytes_event *ev)
+{
+	bool is_udp = ev->sock.family != AF_UNIX && ev->sock.protocol == IPPROTO_UDP;
+
+	if (!is_udp)
+		ev->quic = (struct net_quic){ 0 };
+	ev->quic.version %= 3;
+	ev->quic.to_len = ev->quic.version ? ev->quic.to_len % 21 : 0;
+	ev->quic.from_len = ev->quic.version ? ev->quic.from_len % 21 : 0;
+	ev->quic.pad = 0;
+}
+
 static void fit_tcp(struct net_tcp_event *ev)
 {
 	fit_sock(&ev->sock);
@@ -100,7 +114,7 @@ static void make_fit(struct event_hdr *hdr, size_t len)
 		hdr->type = hdr->type % 4 == 1 ? NET_BYTES : NET_SOCK;
 		fit_sock(&ev->sock);
 		ev->state %= 13;
-		ev->pad = 0;
+		fit_quic(ev);
 		ev->first_ns = min(ev->first_ns, hdr->time_ns);
 	} else if (hdr->type % 8 == 0) {
 		hdr->type = NET_PLAIN;

@@ -70,10 +70,30 @@ start_tracerd --config "$T/tracerd.conf"
 ok "the daemon starts with every one of them"
 check "and ends when asked" stop_tracerd
 
+# What an administrator has written is theirs.
+echo "[flight]" >>"$T/root/etc/tracer/tracerd.conf"
+cp "$T/root/etc/tracer/tracerd.conf" "$T/changed.conf"
+check "make install once more succeeds" make_install install
+check "and leaves a tracerd.conf that was changed" \
+	cmp "$T/changed.conf" "$T/root/etc/tracer/tracerd.conf"
+make_install uninstall >"$T/uninstall"
+check "so does make uninstall, which says so" grep -q "KEEP .*/tracerd.conf" "$T/uninstall"
+check "there it is" cmp "$T/changed.conf" "$T/root/etc/tracer/tracerd.conf"
+cp systemd/tracerd.conf "$T/root/etc/tracer/tracerd.conf"
 check "make uninstall succeeds" make_install uninstall
-left=$(find "$T/root" ! -type d)
+left=$(find "$T/root" ! -type d; find "$T/root" -type d -name '*tracer*')
 if [ -z "$left" ]; then
-	ok "make uninstall leaves no file"
+	ok "make uninstall leaves nothing of ours"
 else
 	fail "make uninstall leaves $left"
 fi
+
+# With what a minimal Debian has: make, and what it calls.
+mkdir "$T/bin"
+for program in make sh sed awk nproc uname pkg-config find; do
+	path=$(command -v $program) && ln -s "$path" "$T/bin/$program"
+done
+help_lists() {
+	PATH=$T/bin make --no-print-directory help | grep -q '^  make record  *install what is missing'
+}
+check "make help needs nothing else than make" help_lists

@@ -81,10 +81,13 @@ check_left() {
 }
 
 check_client() { # STATUS: of a client whose daemon was killed
+	local how=
+	# Its own one's end it can see, and nobody else would tell of it.
+	[ -e "$D/is_shared" ] || how=', killed by signal 9.*'
 	case $1 in
-	4) grep -q 'tracerd is gone; .* holds what came before and can be opened' "$D/err" ||
+	4) grep -q "tracerd is gone$how; .* holds what came before and can be opened" "$D/err" ||
 		problem "said: $(cat "$D/err")" ;;
-	1) grep -q 'it ended before the recording began\|it closed the connection' "$D/err" ||
+	1) grep -q "it ended before the recording began$how\|it closed the connection$how" "$D/err" ||
 		problem "said: $(cat "$D/err")"
 		[ ! -e "$FILE" ] || problem "left a file without a recording" ;;
 	*) problem "exit status $1: $(cat "$D/err")" ;;
@@ -93,7 +96,9 @@ check_client() { # STATUS: of a client whose daemon was killed
 
 round() { # WHO: tracerd or tracectl
 	rm -f "$FILE"
+	rm -f "$D/is_shared"
 	if [ "$1" = tracerd ] && [ $((i % 2)) = 0 ]; then
+		touch "$D/is_shared"
 		start_shared
 	else
 		start_private

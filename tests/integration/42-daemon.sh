@@ -133,6 +133,21 @@ for signal in TERM INT; do
 		refuses 0 ' complete, .*good$' "$O/tracectl" check "$T/stop.perfetto-trace"
 done
 
+# Names and lines that do not come are no reason for a file without an end.
+AT=mute start_tracerd
+cp "$O/tests/integration/prog/deep" "$T/unknown"
+"$O/tracectl" --socket "$SOCKET" record -d 60s -f -o "$T/mute.perfetto-trace" 2>"$T/err" &
+client=$!
+check "a recording runs" wait_for 40 recording
+# shellcheck disable=SC2046
+kill -STOP $(children "$DAEMON")
+timeout -s KILL 1 "$T/unknown" >/dev/null
+check "with its workers at a standstill the daemon ends as well" stop_tracerd
+wait "$client"
+check "the client is told" grep -q 'ended early: tracerd was stopped' "$T/err"
+check "its file is complete and good" \
+	refuses 0 ' complete, .*good$' "$O/tracectl" check "$T/mute.perfetto-trace"
+
 # ---- what the machine refuses ----
 
 AT=few start_tracerd
@@ -164,7 +179,7 @@ none=(setpriv --bounding-set=-all --inh-caps=-all)
 check "without any capability: status says for each source what is missing" \
 	refuses 0 'CAP_|permission|Operation not permitted' "${none[@]}" "$O/tracectl" --private status
 check "it records what needs none, and says what else is missing" \
-	refuses 0 'cpu: .*needs CAP_BPF and CAP_PERFMON.*recording without it' \
+	refuses 0 'tracectl: .*cpu.* off: .*needs CAP_BPF and CAP_PERFMON' \
 	"${none[@]}" "$O/tracectl" --private record -q -d 100ms -o "$T/none.perfetto-trace"
 check "what it recorded is good" "$O/tracectl" check "$T/none.perfetto-trace"
 rm -f "$T/none.perfetto-trace"
@@ -184,6 +199,20 @@ without_tracefs() {
 check "without tracefs it records" without_tracefs "$O/tracectl" --private record -q -d 300ms \
 	-f -o "$T/tracefs.perfetto-trace"
 check "what it recorded is good" "$O/tracectl" check "$T/tracefs.perfetto-trace"
+
+# As in a directory that somebody has called chroot on: the first argument is hidden.
+without=(unshare --mount sh -c '
+	mount --make-rprivate / && mount -t tmpfs tmpfs "$1" || exit 77
+	shift
+	exec "$@"' sh)
+check "without /sys it says what to do" \
+	refuses 0 'tracectl: proc is off: /sys is not mounted: mount -t sysfs' \
+	"${without[@]}" /sys "$O/tracectl" --private record -q -d 100ms -o "$T/sys.perfetto-trace"
+"${without[@]}" /sys "$O/tracectl" --private record -d 100ms -f -o "$T/sys.perfetto-trace" 2>"$T/sys.err"
+check "each reason once" [ "$(grep -c '^tracectl: .* off: ' "$T/sys.err")" = 2 ]
+check "and nothing twice" sh -c "! grep '^tracerd: .*: /sys is not' '$T/sys.err'"
+check "without /proc, too" refuses 1 'tracectl: /proc is not mounted: mount -t proc' \
+	"${without[@]}" /proc "$O/tracectl" --private record -d 100ms -o "$T/proc.perfetto-trace"
 
 cp "$O/tracectl" "$O/tracerd" "$T"
 chmod 755 "$T"

@@ -59,6 +59,7 @@ check "a FIFO is refused" record 1 'fifo' -o fifo -f
 check "a device too" record 1 'not a regular file' -o /dev/null -f
 mkdir dir
 check "a directory is refused" record 1 'cannot create dir: Is a directory' -o dir -f
+check "without --force, too" record 1 'cannot create dir: Is a directory$' -o dir
 check "a directory that is not there" record 1 'cannot create no/file: No such file' -o no/file
 check "a name that is too long" record 1 'File name too long' -o "$(printf 'x%.0s' $(seq 300))"
 check "the empty name" record 1 'cannot create : No such file' -o ''
@@ -75,6 +76,15 @@ check "a terminal gets no binary" \
 mkdir ro
 check "the default name tells host and time" sh -c "cd dir && $CTL record -q -d 200ms -s sched &&
 	ls | grep -Eq '^[^/]+-[0-9]{8}-[0-9]{6}\\.perfetto-trace$'"
+
+mkdir many
+check "recordings that begin in one second have names of their own" sh -c "cd many &&
+	for i in 1 2 3 4; do $CTL record -q -d 200ms -s sched & done; wait; [ \$(ls | wc -l) = 4 ]"
+for args in status 'status --json' 'probe sets' 'check new' 'check --json new' --version --help; do
+	# shellcheck disable=SC2086
+	check "what nobody gets is an error: $args" \
+		gives 1 'cannot write to standard output: No space left' sh -c "$CTL $args >/dev/full"
+done
 
 export CTL
 check "a full disk ends with 1 and says so" gives 1 'cannot write dir/full: No space left on device' \
@@ -125,6 +135,17 @@ elapsed_of() { # FILE: milliseconds between first and last moment
 check "--duration 1s" record 0 . -d 1s -f -o timed
 echo "--duration 1s lasted $(elapsed_of timed) ms"
 check "is not shorter, nor much longer" [ "$(elapsed_of timed)" -ge 1000 -a "$(elapsed_of timed)" -lt 3000 ]
+
+# Who gets no CPU until it is all over finds everything in one piece.
+late() { # STATUS PATTERN COMMAND...
+	rm -f late.sock
+	spawn python3 "$SRC/tests/integration/relay.py" "$PWD/late.sock" "$SOCKET"
+	wait_for 10 test -S late.sock && gives "$1" "$2" "$O/tracectl" --socket "$PWD/late.sock" "${@:3}"
+}
+check "a recorder that sees it all at once ends, too" \
+	late 0 'nothing was lost' record -d 100ms -s sched -f -o late
+check "with a good file" good late
+check "so does who watches" late 0 watching watch -d 100ms -e exec -s proc
 
 run() { # STATUS PATTERN -- COMMAND...
 	gives "$1" "$2" "$O/tracectl" --socket "$SOCKET" record -s cpu -f -o command "${@:3}"
@@ -182,6 +203,13 @@ done <<'END'
 --cgroup /nosuch|--cgroup '/nosuch': No such file
 --cgroup /tmp|--cgroup '/tmp': not the directory of a cgroup
 --sources|requires an argument
+--sources=|--sources '': want names
+--sources=,|--sources ',': want names
+--no=|--no '': want names
+--pid=|--pid '': want process ids
+--comm=|--comm '': want a name
+--comm name-of-more-than-15|--comm 'name-of-more-than-15': names have at most 15 bytes: want 'name-of-more-th'
+--freq 99 --period 1000|--period '': not beside --freq
 --nosuch|unrecognized option
 END
 while IFS='|' read -r args pattern; do
@@ -192,6 +220,7 @@ done <<'END'
 --sources nosuch|there is no source 'nosuch': tracectl status lists them
 --no nosuch|there is no source 'nosuch': tracectl status lists them
 --event nosuch|cpu: there is no event 'nosuch': see tracectl record --event help
+--event page-faults@0|cpu: event 'page-faults@': behind the @ is a number of events from 1 on
 END
 check "--event help lists events" gives 0 '^page-faults$' "$O/tracectl" --socket "$SOCKET" record --event help
 check "--help is no error" gives 0 'Exit status: 0 complete' "$O/tracectl" record --help

@@ -144,10 +144,16 @@ failed() { # KEY REMOTE ERROR
 	seen connect "${PID[$1]}" "${@:2}"
 }
 
+quic() { # VERSION: both ends are told
+	[ "$("$SLICEDUMP" "$T/all.trace" | grep -c "	udp	connection	.*protocol=QUIC	quic_version=$1	quic_destination_id_bytes=8	quic_source_id_bytes=5")" = 2 ]
+}
+
 all() {
 	questions
 	resolvers
 	connects
+	ask python3 "$here/quic.py" 1
+	ask python3 "$here/quic.py" 2
 }
 
 start_tracerd --verbose
@@ -205,6 +211,8 @@ check "... and IPv4 then is not" seen connected "${PID[second]}" 10.77.0.1:8444
 check "a connection has the name that DNS was asked for" \
 	seen named "${PID[named]}" www.test.lan 8080
 check "one that is given up is there" seen given_up "${PID[given_up]}" 10.77.0.77:81
+check "QUIC is known by its first packets" quic 1
+check "so is its second version" quic 2
 check "the trace keeps the rules" tracectl check "$T/all.trace"
 
 stop_tracerd

@@ -119,6 +119,7 @@ contained() {
 all() {
 	contained
 	shares
+	sleep 1 # for as long a connection has no counters of its own
 	reuses
 	twins
 	resets
@@ -132,8 +133,13 @@ spawn_at $C python3 "$T/idle.py" "$T/hold" 9<&- >"$T/idle.out"
 IDLE=$!
 wait_for 10 grep -q ready "$T/idle.out" || fail "an idle connection is there"
 
+# One that is used all the time.
+spawn_at $C "$prog/netclient" number 10.77.0.1 8080 60000
+BUSY=$!
+
 start_tracerd
 record all all
+kill $BUSY
 exec 9>&-
 [ -z "$CONTAINED" ] || rmdir "$group"
 [ -z "$CONTAINED" ] || check "a container is told by its id" seen contained "$CONTAINED" "${id:0:12}"
@@ -145,6 +151,7 @@ check "the same addresses in two namespaces are two connections" \
 	seen twins "$T/one" "$(netns s)" "$T/two" "$(netns others)"
 check "an idle connection is listed, from before the recording until after it" \
 	seen idle $IDLE "$(nginx_workers)"
+check "one that lasts has counters of its round trips and its window" seen counters $BUSY
 check "a client that resets its connection: sent here, received there" \
 	seen reset "$RESETTER" "$(nginx_workers)"
 # Since then the kernel says whose a packet was that it drops.

@@ -94,10 +94,13 @@ check "--names hash" eval "says hash 'GET #[0-9a-f]{16}' && silent hash 'test\.l
 
 begin health --net health
 only_page
-sleep 0.2
+ask "$prog/netclient" number 10.77.0.1 8080 2500
 end_recording
 check "--net health: connections, no requests" eval '
 	says health "TCP 10.77.0.1:8080" --comm curl && counts 0 health KIND=request PROCESS=curl'
+check "--net health: round trips, although nobody watches what is moved" eval "
+	'$SLICEDUMP' '$T/health.trace' | awk -F '\t' '
+		\$1 == \"track\" && \$6 == \"rtt\" { rtt[\$2] } \$1 == \"value\" && \$3 in rtt { n++ } END { exit !n }'"
 begin calls --net syscalls
 only_page
 ask curl -s http://192.0.2.1/ # for which there is no route

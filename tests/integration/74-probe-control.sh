@@ -161,7 +161,6 @@ check "the program has taken no harm" kill -0 $pid
 
 # ---- sets ----
 
-export TRACER_PROBES=$SRC/daemon/probes
 check "sets are listed" eval "tracectl probe sets | grep -q 'libc-malloc  .*libc'"
 check "one is shown" eval "tracectl probe sets openssl | grep -q '^ssl-read at uprobe:libssl'"
 check "there is no other" says "there is no set of probes 'none'" tracectl probe add --probe-set none

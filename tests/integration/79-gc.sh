@@ -13,7 +13,6 @@ python=$(readlink -f /usr/bin/python3)
 keytool=$(readlink -f /usr/lib/jvm/java-*-openjdk-*/bin/keytool | head -n 1)
 readelf -n "$python" 2>/dev/null | grep -q gc__start || skip "no python3 with USDT probes (Debian: python3)"
 [ -x "$keytool" ] || skip "no OpenJDK (Debian: default-jre-headless)"
-export TRACER_PROBES=$SRC/daemon/probes
 
 cat >"$T/garbage.py" <<'END'
 import gc, os, sys, time

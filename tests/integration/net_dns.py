@@ -157,6 +157,7 @@ def check_connected(trace, pid, remote):
     for c in connections(trace, pid, "connection", remote):
         verdict.check("connect" in c.phases(), "no connect:", c.phases())
         verdict.check("established" in c.phases() or "TLS" in c.phases(), "not established:", c.phases())
+        verdict.check("closing" in c.phases(), "not closed:", c.phases())
         verdict.equal("error", c.get("error"), "")
         verdict.check(not c.true("before") and not c.true("unfinished"), "not all of it:", c)
 

@@ -7,9 +7,12 @@
     net_http.py count TRACE PID NAME N                 PID has made N whole requests of this name
     net_http.py names TRACE PID NAME...                PID's requests are these, in their order
     net_http.py request TRACE PID NAME ARG=VALUE...    PID has made one of this name, and it has these
+    net_http.py stacks TRACE PID WORKERS               calls that have sent and received are on stacks
     net_http.py unix TRACE PID PATH N                  PID's connection to PATH, N bytes received, is over
     net_http.py none TRACE PID                     PID has made no request with a method
     net_http.py chain TRACE PROXY N                    PROXY's requests lie within those it serves
+    net_http.py received TRACE PID BYTES               so many are counted of PID
+    net_http.py moved TRACE PID                        PID's bytes are those of its requests, and no others
     net_http.py numbered TRACE PID WORKERS             of /n/1, /n/2, ... none is missing from the first seen on
     net_http.py late TRACE WORKERS PORT PATH           HTTP/2 joined late: marked, and no name but PATH
 
@@ -109,7 +112,8 @@ def compare_streams(entries, requests):
 
 
 def check_pairs(trace, workers, *ports):
-    ours = served(trace, pids(workers), ports)
+    # To one who connects and says nothing a proxy answers, too.
+    ours = [r for r in served(trace, pids(workers), ports) if r.number("request_bytes")]
     theirs = collections.defaultdict(list)
     for r in trace.requests(side="client"):
         theirs[r.get("local"), r.get("remote")].append(r)
@@ -171,6 +175,20 @@ def check_request(trace, pid, name, *args):
         verdict.check(r.whole() or r.get("error"), "not whole:", r)
 
 
+def check_stacks(trace, pid, workers):
+    calls = {"sent": {"write", "writev", "send", "sendto", "sendmsg", "__send"},
+             "received": {"read", "readv", "recv", "recvfrom", "recvmsg", "__recv"}}
+    for whose in {int(pid)}, pids(workers):
+        for what, names in calls.items():
+            stacks = [i.stack for i in trace.instants if i.category == "net" and i.pid in whose
+                      and i.name.endswith(" " + what) and i.stack != "-"]
+            print(len(stacks), "stacks of", whose, what, stacks[:1])
+            verdict.check(stacks, "no stack of", whose, what)
+            for s in stacks:
+                functions = s.split(";")
+                verdict.check(len(functions) > 3 and functions[-1] in names, what, "by", s)
+
+
 def check_unix(trace, pid, path, n):
     rows = [c for c in trace.of("unix", side="client") if c.pid == int(pid) and c.get("remote") == path]
     verdict.equal("connections", len(rows), 1)
@@ -202,6 +220,21 @@ def check_chain(trace, proxy, n):
             left.remove(around)
         else:
             verdict.wrong("nobody has asked for", r)
+
+
+def check_received(trace, pid, n):
+    verdict.equal("received", trace.counted(int(pid), "net received"), float(n))
+
+
+def check_moved(trace, pid):
+    requests = [r for r in trace.requests() if r.pid == int(pid)]
+    verdict.check(requests, "no requests")
+    for counter, of_client, of_server in (
+        ("net received", "response_bytes", "request_bytes"),
+        ("net sent", "request_bytes", "response_bytes"),
+    ):
+        n = sum(r.number(of_client if r.get("side") == "client" else of_server) for r in requests)
+        verdict.equal(counter, trace.counted(int(pid), counter), float(n))
 
 
 def check_numbered(trace, pid, workers):

@@ -10,6 +10,7 @@
                                                 the requests of two namespaces with the same addresses;
                                                 NETNS: the servers'
     net_identity.py contained TRACE PID NAME    PID's connection has this container, and no other has one
+    net_identity.py counters TRACE PID          of PID's connection there are round trips and windows
     net_identity.py idle TRACE PID WORKERS      a connection that begins before and ends after
     net_identity.py reset TRACE PID WORKERS     a connection that PID has reset
     net_identity.py drops TRACE PID REASON      packets for PID's connection are dropped
@@ -140,9 +141,21 @@ def check_contained(trace, pid, name):
     verdict.equal("in a container", [(c.pid, c.get("container")) for c in rows], [(int(pid), name)])
 
 
+def check_counters(trace, pid):
+    for name, most in ("rtt", 1e6), ("cwnd", 1e5):
+        values = [v[2] for v in trace.values if v[1].pid == int(pid) and v[1].name == name]
+        print(name, len(values), values[:5])
+        verdict.check(values, "no values of", name)
+        verdict.check(all(0 < v < most for v in values), "no such thing as", name, values)
+    for c in [c for c in trace.connections(side="client") if c.pid == int(pid)]:
+        verdict.check(0 < c.number("rtt_us") < 1e6 and c.number("cwnd") > 0, "at its end:", c)
+
+
 def check_idle(trace, pid, workers):
+    ends = {c.get("local") for c in trace.connections(side="client") if c.pid == int(pid)}
     for side, pids in (("client", {int(pid)}), ("server", {int(p) for p in workers.split(",")})):
-        rows = [c for c in trace.connections(side=side) if c.pid in pids and c.true("before")]
+        rows = [c for c in trace.connections(side=side) if c.pid in pids and c.true("before")
+                and (side == "client" or c.get("remote") in ends)]
         for c in rows:
             print(c)
         verdict.equal(f"{side}'s", len(rows), 1)

@@ -206,6 +206,39 @@ START_TEST(who_has_lost_the_parent_is_a_child_of_init)
 }
 END_TEST
 
+/* Of its end nothing was said, or not yet. */
+START_TEST(a_thread_goes_with_its_process)
+{
+	says_process(1, 10, 1, "prog");
+	says_thread(2, 11, 10, "worker");
+	give_up();
+	ck_assert(flight_base_has_thread(base, 11));
+	says_free(3, 10);
+	give_up();
+	ck_assert(!flight_base_has_process(base, 10));
+	give_up();
+	ck_assert(!flight_base_has_thread(base, 11));
+	tell();
+	ck_assert_ptr_null(thread(11));
+	ck_assert_uint_eq(flight_base_bytes(base), 0);
+}
+END_TEST
+
+START_TEST(a_thread_may_be_told_of_before_its_process)
+{
+	says_process(1, 10, 1, "prog");
+	says_thread(2, 11, 10, "worker");
+	says_free(3, 10);
+	says_thread(4, 12, 11, "later");
+	give_up();
+	says_process(5, 10, 1, "prog");
+	give_up();
+	give_up();
+	tell();
+	ck_assert_int_eq(thread(12)->tgid, 10);
+}
+END_TEST
+
 START_TEST(it_takes_no_more_room_for_those_who_come_and_go)
 {
 	size_t bytes;
@@ -256,6 +289,8 @@ int main(void)
 	tcase_add_test(tc, a_number_that_is_used_again_is_its_new_owner);
 	tcase_add_test(tc, a_thread_is_of_its_creators_process);
 	tcase_add_test(tc, who_has_lost_the_parent_is_a_child_of_init);
+	tcase_add_test(tc, a_thread_goes_with_its_process);
+	tcase_add_test(tc, a_thread_may_be_told_of_before_its_process);
 	tcase_add_test(tc, it_takes_no_more_room_for_those_who_come_and_go);
 	tcase_add_test(tc, thousands_are_told_in_several_packets);
 	tcase_add_test(tc, bytes_that_are_no_packets_are_refused);

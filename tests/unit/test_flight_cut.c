@@ -199,7 +199,7 @@ START_TEST(system_calls_are_counted_by_the_ids_of_their_segment)
 	slice(uuid, "test", BEGIN + 30, BEGIN + 40);
 	slice(uuid, "syscall", BEGIN + 50, BEGIN + 60);
 	ck_assert_int_eq(trace_writer_flush(writer), 0);
-	ck_assert_int_eq(flight_cut_pass(cut, &packets), 0);
+	ck_assert_int_eq(flight_cut_pass(cut, &packets, &left), 0);
 	packets.len = 0;
 	slice(uuid, "syscall", BEGIN - 9, BEGIN - 8);
 	slice(uuid, "syscall", BEGIN - 7, BEGIN - 6);
@@ -265,6 +265,133 @@ START_TEST(what_is_said_of_processes_is_said_at_the_beginning)
 	ck_assert_uint_eq(n, 1);
 	ck_assert_uint_eq(pkts[0]->timestamp, BEGIN);
 	ck_assert_int_eq(pkts[0]->process_tree->processes[0]->ppid, 1);
+}
+END_TEST
+
+/* ---- tracks of who was gone by then ---- */
+
+/* At the beginning this process lives, and its one thread. */
+static void lives(int32_t pid)
+{
+	ProcessTree__Process p = PROCESS_TREE__PROCESS__INIT, *ps = &p;
+	ProcessTree__Thread t = PROCESS_TREE__THREAD__INIT, *ts = &t;
+	ProcessTree tree = PROCESS_TREE__INIT;
+	TracePacket pkt = TRACE_PACKET__INIT;
+	struct buf block = { 0 };
+	uint8_t packed[200];
+	size_t len;
+
+	p.has_pid = t.has_tid = t.has_tgid = pkt.has_timestamp = 1;
+	p.pid = t.tid = t.tgid = pid;
+	tree.n_processes = tree.n_threads = 1;
+	tree.processes = &ps;
+	tree.threads = &ts;
+	pkt.timestamp = 1;
+	pkt.process_tree = &tree;
+	len = trace_packet__pack(&pkt, packed);
+	ck_assert_int_eq(flight_put_bytes(&block, 1, packed, len), 0);
+	ck_assert_int_eq(flight_base_note(base, &block), 0);
+	ck_assert_int_eq(flight_base_apply(base), 0);
+	buf_done(&block);
+}
+
+static uint64_t track_of(uint32_t pid)
+{
+	trace_writer_source(writer, 3, BEGIN - 10);
+	return trace_track(writer, &(struct trace_track){
+					   .name = "of it",
+					   .parent = trace_process_track(writer, pid, 100),
+				   });
+}
+
+static size_t n_descriptors(void)
+{
+	size_t n_found = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_found += pkts[i]->track_descriptor != NULL;
+	return n_found;
+}
+
+START_TEST(a_track_of_who_was_gone_is_left_out)
+{
+	lives(7);
+	instant(track_of(7), BEGIN - 5);
+	instant(track_of(9), BEGIN - 5);
+	trace_writer_source(writer, 3, BEGIN - 10);
+	instant(trace_thread_track(writer, 7, 8, 100), BEGIN - 5);
+	do_cut(0);
+	ck_assert_uint_eq(n_descriptors(), 2);
+	for (size_t i = 0; i < n; i++) {
+		if (!pkts[i]->track_descriptor)
+			continue;
+		ck_assert_uint_eq(pkts[i]->timestamp, BEGIN);
+		if (pkts[i]->track_descriptor->process)
+			ck_assert_int_eq(pkts[i]->track_descriptor->process->pid, 7);
+	}
+	ck_assert(flight_cut_is_holding(cut));
+	flight_cut_next_segment(cut);
+	ck_assert(!flight_cut_is_holding(cut));
+}
+END_TEST
+
+START_TEST(but_is_there_where_something_is_left_on_it)
+{
+	uint64_t uuid;
+
+	lives(7);
+	uuid = track_of(9);
+	instant(uuid, BEGIN - 5);
+	do_cut(0);
+	ck_assert_uint_eq(n_descriptors(), 0);
+	slice(uuid, "net", BEGIN - 4, BEGIN + 100000);
+	do_cut(0);
+	ck_assert_uint_eq(n, 4);
+	ck_assert_int_eq(pkts[0]->track_descriptor->process->pid, 9);
+	ck_assert_uint_eq(pkts[0]->timestamp, BEGIN);
+	ck_assert_uint_eq(pkts[1]->track_descriptor->uuid, uuid);
+	ck_assert_uint_eq(pkts[1]->track_descriptor->parent_uuid, pkts[0]->track_descriptor->uuid);
+	ck_assert_ptr_nonnull(pkts[2]->track_event);
+	/* Once. */
+	slice(uuid, "net", BEGIN + 200000, BEGIN + 300000);
+	do_cut(0);
+	ck_assert_uint_eq(n, 2);
+}
+END_TEST
+
+START_TEST(also_in_a_block_that_is_not_cut)
+{
+	uint64_t uuid;
+	struct wire w;
+	struct wire_field f;
+	size_t n_before = 0;
+
+	lives(7);
+	uuid = track_of(9);
+	instant(uuid, BEGIN - 5);
+	do_cut(0);
+	instant(track(), BEGIN + 1);
+	ck_assert_int_eq(trace_writer_flush(writer), 0);
+	ck_assert_int_eq(flight_cut_pass(cut, &packets, &left), 0);
+	ck_assert_uint_eq(left.len, 0);
+	packets.len = 0;
+	instant(uuid, BEGIN + 2);
+	ck_assert_int_eq(trace_writer_flush(writer), 0);
+	ck_assert_int_eq(flight_cut_pass(cut, &packets, &left), 0);
+	wire_init(&w, left.data, left.len);
+	while (flight_block_next(&w, &f) == 1)
+		n_before++;
+	ck_assert_uint_eq(n_before, 2);
+	ck_assert(!flight_cut_is_holding(cut));
+}
+END_TEST
+
+START_TEST(before_anything_was_given_up_nobody_is_known_to_be_gone)
+{
+	instant(track_of(9), BEGIN - 5);
+	do_cut(0);
+	ck_assert_uint_eq(n_descriptors(), 2);
+	ck_assert(!flight_cut_is_holding(cut));
 }
 END_TEST
 
@@ -385,6 +512,10 @@ int main(void)
 	tcase_add_test(tc, samples_before_the_beginning_are_left_out_and_counted);
 	tcase_add_test(tc, a_job_keeps_its_end);
 	tcase_add_test(tc, what_is_said_of_processes_is_said_at_the_beginning);
+	tcase_add_test(tc, a_track_of_who_was_gone_is_left_out);
+	tcase_add_test(tc, but_is_there_where_something_is_left_on_it);
+	tcase_add_test(tc, also_in_a_block_that_is_not_cut);
+	tcase_add_test(tc, before_anything_was_given_up_nobody_is_known_to_be_gone);
 	tcase_add_test(tc, the_first_switch_that_is_left_becomes_a_whole_event);
 	tcase_add_test(tc, a_later_bundle_of_the_cpu_is_left_alone);
 	tcase_add_test(tc, bytes_that_are_no_packets_are_refused);

@@ -201,6 +201,25 @@ START_TEST(a_unix_socket_has_a_name_that_fits)
 }
 END_TEST
 
+START_TEST(quic_is_of_udp)
+{
+	struct net_bytes_event ev = { .first_ns = 1000, .quic = { .version = 1, .to_len = 8 } };
+
+	ev.hdr = a_head(NET_BYTES, sizeof(ev));
+	ev.sock = a_sock();
+	INVALID(&ev);
+	ev.sock.protocol = IPPROTO_UDP;
+	VALID(&ev);
+	ev.quic.from_len = 21;
+	INVALID(&ev);
+	ev.quic.from_len = 20;
+	ev.quic.version = 3;
+	INVALID(&ev);
+	ev.quic.version = 0;
+	INVALID(&ev);
+}
+END_TEST
+
 START_TEST(totals_began_before_they_were_told)
 {
 	struct net_bytes_event ev = { .first_ns = 1000 };
@@ -324,6 +343,7 @@ int main(void)
 	tcase_add_test(tc, what_nobody_has_defined_is_no_record);
 	tcase_add_test(tc, a_socket_is_one_of_those_that_are_followed);
 	tcase_add_test(tc, a_unix_socket_has_a_name_that_fits);
+	tcase_add_test(tc, quic_is_of_udp);
 	tcase_add_test(tc, totals_began_before_they_were_told);
 	tcase_add_test(tc, states_belong_to_the_kind_that_tells_them);
 	tcase_add_test(tc, a_stack_is_whole);

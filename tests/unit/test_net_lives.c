@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections and the lives of the processes that have them. */
 #include <check.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,72 @@ START_TEST(a_connection_that_begins_before_it_is_listed_is_new)
 }
 END_TEST
 
+/* ---- sockets of which no end is told ---- */
+
+static struct net_sock unix_sock(void)
+{
+	return (struct net_sock){
+		.cookie = 500, .netns = 4026531840u, .family = AF_UNIX, .role = NET_ROLE_CLIENT
+	};
+}
+
+static void send_by(struct net_sock sock, uint32_t tgid, uint64_t time)
+{
+	net_io((struct net_io){
+		.sock = sock, .time = time, .sent = true, .text = "x", .tgid = tgid, .tid = tgid });
+}
+
+static void die(uint32_t tgid, uint64_t began, uint64_t time)
+{
+	process_table_free_task(net.processes, tgid, net.start_ns + began, net.start_ns + time);
+}
+
+START_TEST(what_a_dead_process_had_is_over_while_the_recording_goes_on)
+{
+	const struct net_read_slice *s;
+
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	send_by(unix_sock(), 1500, 5 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
+	net_finish(5000 * MS);
+	s = net_find_nth("connection", 0);
+	ck_assert_uint_eq(s->begin, 3 * MS);
+	ck_assert_uint_eq(s->end, 5 * MS);
+	ck_assert_int_eq(strncmp(s->track, "1500/", 5), 0);
+	ck_assert_int_eq(strncmp(net_find_nth("connection", 1)->track, "1501/", 5), 0);
+}
+END_TEST
+
+START_TEST(what_somebody_else_uses_goes_on)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	net_begin_process(1501, "heir", 2 * MS);
+	send_by(unix_sock(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	send_by(unix_sock(), 1501, 3400 * MS);
+	net_flush(3500 * MS);
+	send_by(unix_sock(), 1501, 3600 * MS);
+	net_finish(4000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3600 * MS);
+}
+END_TEST
+
+START_TEST(a_connection_of_tcp_outlives_its_process)
+{
+	net_begin_process(1500, "short", 1 * MS);
+	send_by(net_client(), 1500, 3 * MS);
+	die(1500, 1 * MS, 8 * MS);
+	net_flush(3500 * MS);
+	net_close(net_client(), 3600 * MS);
+	net_finish(4000 * MS);
+	ck_assert_uint_eq(net_slice_named("connection")->end, 3601 * MS);
+}
+END_TEST
+
 /* The server's end is over first; what it knew of times holds for the client's as well. */
 START_TEST(an_end_outlives_the_other_and_agrees_with_it)
 {
@@ -233,6 +300,87 @@ START_TEST(of_many_streams_at_once_both_ends_agree)
 }
 END_TEST
 
+START_TEST(quic_is_an_argument_of_its_connection)
+{
+	struct net_bytes_event ev = { .sock = net_client(), .tx_bytes = 1200, .tx_messages = 1 };
+
+	ev.sock.protocol = IPPROTO_UDP;
+	ev.sock.inet.pair = 0;
+	ev.hdr.time_ns = ev.first_ns = net.start_ns + 3 * MS;
+	ev.hdr.type = NET_BYTES;
+	ev.hdr.tgid = ev.hdr.tid = CLIENT_PID;
+	ev.quic = (struct net_quic){ .version = 2, .to_len = 8, .from_len = 5 };
+	net_encode_record(&ev.hdr);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "protocol"), "QUIC");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_version"), "2");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_destination_id_bytes"),
+			 "8");
+	ck_assert_str_eq(net_arg_of(net_slice_named("connection"), "quic_source_id_bytes"), "5");
+}
+END_TEST
+
+/* Seen by who looks next, when the next request is sent: the answer has not lasted so long. */
+START_TEST(a_body_that_nobody_saw_is_part_of_its_answer)
+{
+	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+	const struct net_read_slice *s;
+
+	net_connect(net_client());
+	net_io((struct net_io){ .sock = net_client(), .time = 3 * MS, .sent = true, .text = GET });
+	net_io((struct net_io){ .sock = net_client(), .time = 5 * MS, .text = head });
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 9 * MS,
+				.off = strlen(head),
+				.flags = NET_KERNEL | NET_UNSEEN,
+				.len = 5 });
+	net_io((struct net_io){ .sock = net_client(),
+				.time = 9 * MS,
+				.off = strlen(GET),
+				.sent = true,
+				.text = GET });
+	net_finish(20 * MS);
+	s = net_find_nth("GET /index.html", 0);
+	ck_assert_str_eq(net_arg_of(s, "response_body"), "5");
+	ck_assert_str_eq(net_arg_of(s, "incomplete"), "");
+	ck_assert_uint_eq(s->end, 5 * MS + 1);
+}
+END_TEST
+
+#define N_AHEAD 40
+
+static void say(struct net_sock sock, uint64_t time, uint64_t i, const char *text, bool sent)
+{
+	net_io((struct net_io){ .sock = sock,
+				.time = time + i * 10 * US,
+				.off = i * strlen(text),
+				.sent = sent,
+				.text = text });
+}
+
+/* A call that sends returns when the other end has it; the first answer is late. */
+START_TEST(what_is_sent_ahead_was_sent_before_it_was_received)
+{
+	net_connect(net_client());
+	net_accept(net_server(), 2 * MS);
+	for (uint64_t i = 0; i < N_AHEAD; i++) {
+		say(net_server(), 3 * MS, i, GET, false);
+		say(net_client(), 3 * MS + 5 * US, i, GET, true);
+	}
+	for (uint64_t i = 0; i < N_AHEAD; i++)
+		say(net_server(), 5 * MS, i, OK, true);
+	for (uint64_t i = 0; i < N_AHEAD; i++)
+		say(net_client(), 8 * MS, i, OK, false);
+	net_finish(20 * MS);
+	for (size_t i = 0; i < N_AHEAD; i++) {
+		const struct net_read_slice *sent = net_find_nth("request sent", i);
+
+		ck_assert_ptr_nonnull(sent);
+		ck_assert_uint_le(sent->begin, net_find_nth("request received", i)->begin);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("net_lives");
@@ -246,9 +394,15 @@ int main(void)
 	tcase_add_test(tc, a_connection_is_not_given_to_the_next_process_of_that_number);
 	tcase_add_test(tc, a_unix_socket_ends_with_its_process);
 	tcase_add_test(tc, a_request_begins_within_its_process);
+	tcase_add_test(tc, what_a_dead_process_had_is_over_while_the_recording_goes_on);
+	tcase_add_test(tc, what_somebody_else_uses_goes_on);
+	tcase_add_test(tc, a_connection_of_tcp_outlives_its_process);
 	tcase_add_test(tc, an_end_outlives_the_other_and_agrees_with_it);
 	tcase_add_test(tc, a_connection_that_begins_before_it_is_listed_is_new);
+	tcase_add_test(tc, quic_is_an_argument_of_its_connection);
+	tcase_add_test(tc, a_body_that_nobody_saw_is_part_of_its_answer);
 	tcase_add_test(tc, of_many_streams_at_once_both_ends_agree);
+	tcase_add_test(tc, what_is_sent_ahead_was_sent_before_it_was_received);
 	suite_add_tcase(s, tc);
 	sr = srunner_create(s);
 	srunner_run_all(sr, CK_ENV);

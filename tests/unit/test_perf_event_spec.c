@@ -59,7 +59,7 @@ START_TEST(a_period_may_follow_the_event)
 	ck_assert_int_eq(cpu_sampling_plan(&config, 1, &s), 0);
 	ck_assert_uint_eq(s.period, 7);
 	ck_assert_str_eq(s.event, "sched:sched_switch");
-	ck_assert_int_eq(cpu_sampling_plan(&config, 2, &s), -ENOENT);
+	ck_assert_int_eq(cpu_sampling_plan(&config, 2, &s), -ERANGE);
 }
 END_TEST
 

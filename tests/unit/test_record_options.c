@@ -65,7 +65,7 @@ START_TEST(every_option_is_taken)
 	snprintf(words, sizeof(words),
 		 "-d 10s -o out -f -q -a -s cpu,sched -F 99 -e cycles -p %d,%d -u 0 "
 		 "--no net --comm a* --counters 250ms --offcpu-min 100us --alloc-bytes 64K "
-		 "--period 7 "
+		 "--period 7 -e page-faults "
 		 "--gpu-api=launch,copy",
 		 (int)getpid(), (int)getppid());
 	ck_assert_int_eq(parse(words), 0);
@@ -89,6 +89,21 @@ START_TEST(every_option_is_taken)
 	ck_assert_uint_eq(o.offcpu_min_ns, 100000);
 	ck_assert_uint_eq(o.period, 7);
 	ck_assert_ptr_null(o.command);
+	/* One event has one of them. */
+	ck_assert_int_ne(parse("-F 99 --period 7"), 0);
+}
+END_TEST
+
+START_TEST(what_is_empty_is_not_everything)
+{
+	ck_assert_int_ne(parse("--sources="), 0);
+	ck_assert_int_ne(parse("--sources=,"), 0);
+	ck_assert_int_ne(parse("--no="), 0);
+	ck_assert_int_ne(parse("--pid="), 0);
+	ck_assert_int_ne(parse("--comm="), 0);
+	ck_assert_int_ne(parse("--comm sixteen-letters-"), 0);
+	ck_assert_int_eq(parse("--comm fifteen-letters"), 0);
+	ck_assert_int_eq(parse("--comm sixteen-letters*"), 0);
 }
 END_TEST
 
@@ -281,6 +296,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, set_up, tear_down);
 	tcase_add_test(tc, no_options_are_all_defaults);
 	tcase_add_test(tc, every_option_is_taken);
+	tcase_add_test(tc, what_is_empty_is_not_everything);
 	tcase_add_test(tc, calls_of_gpu_apis_need_no_classes);
 	tcase_add_test(tc, the_network_has_a_level_and_privacy);
 	tcase_add_test(tc, the_first_event_is_the_main_one_and_eight_are_the_most);

@@ -256,28 +256,6 @@ START_TEST(every_reason_of_the_walker_is_known_for_what_it_is)
 }
 END_TEST
 
-START_TEST(a_report_that_cannot_be_written_is_a_failure)
-{
-	int saved_out = dup(STDOUT_FILENO), saved_err = dup(STDERR_FILENO);
-	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	int new_err = memfd_create("err", MFD_CLOEXEC), status;
-	char *argv[] = { "report", TRACE, NULL };
-
-	fflush(NULL);
-	ck_assert_int_ge(dup2(full, STDOUT_FILENO), 0);
-	ck_assert_int_ge(dup2(new_err, STDERR_FILENO), 0);
-	status = cmd_report(2, argv);
-	fflush(stderr);
-	ck_assert_int_ge(dup2(saved_out, STDOUT_FILENO), 0);
-	ck_assert_int_ge(dup2(saved_err, STDERR_FILENO), 0);
-	clearerr(stdout);
-	close(full);
-	read_back(new_err, err, sizeof(err));
-	ck_assert_int_eq(status, 2);
-	assert_says(err, "No space left");
-}
-END_TEST
-
 /* ---- files that are not whole ---- */
 
 START_TEST(a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read)
@@ -421,7 +399,6 @@ int main(void)
 			    (int)(sizeof(wrong) / sizeof(wrong[0])));
 	tcase_add_test(tc, help_lists_every_way_to_report);
 	tcase_add_test(tc, every_reason_of_the_walker_is_known_for_what_it_is);
-	tcase_add_test(tc, a_report_that_cannot_be_written_is_a_failure);
 	tcase_add_test(tc, a_trace_that_is_cut_anywhere_is_reported_or_refused_but_read);
 	tcase_add_test(tc, blocks_that_cannot_be_read_are_said_to_be);
 	tcase_add_loop_test(tc, lines_are_no_wider_than_the_terminal, 0, 2);

@@ -343,13 +343,15 @@ static void report_in_terminal(const char *columns, const char *term)
 	pid = fork();
 	if (pid == 0) {
 		char *argv[] = { (char *)"report", (char *)"--network", path, NULL };
-		int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+		int terminal = open(ptsname(master), O_RDWR | O_NOCTTY), status;
 
 		setenv("COLUMNS", columns, 1);
 		setenv("TERM", term, 1);
 		unsetenv("NO_COLOR");
 		dup2(terminal, STDOUT_FILENO);
-		_exit(cmd_report(3, argv));
+		status = cmd_report(3, argv);
+		fflush(stdout); /* as main() does */
+		_exit(status);
 	}
 	ck_assert_int_gt(pid, 0);
 	/* Until the other side is closed, which is an error here. */
