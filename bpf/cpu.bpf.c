@@ -190,10 +190,24 @@ static __always_inline int sample(void *ctx, __u64 cookie, __u64 ip)
 	return 0;
 }
 
+/* How often each event has called on a CPU, whoever ran: sampler_due() compares. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CPU_COOKIES);
+	__type(key, __u32);
+	__type(value, __u64);
+} calls SEC(".maps");
+
 SEC("perf_event")
 int on_overflow(struct bpf_perf_event_data *ctx)
 {
-	return sample(ctx, bpf_get_attach_cookie(ctx), PT_REGS_IP(&ctx->regs));
+	__u64 cookie = bpf_get_attach_cookie(ctx), *n;
+	__u32 key = (__u32)cookie;
+
+	n = bpf_map_lookup_elem(&calls, &key);
+	if (n)
+		(*n)++;
+	return sample(ctx, cookie, PT_REGS_IP(&ctx->regs));
 }
 
 /* Of those that sample tracepoints, by cookie; the daemon writes them. */

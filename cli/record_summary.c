@@ -220,6 +220,19 @@ bool record_print_losses(const Stopped *msg)
 	return any;
 }
 
+/* Some are always missing: a virtual machine does not run all the time. */
+#define FEW_SAMPLES 500
+static void print_due(const Stopped *msg)
+{
+	if (msg->samples_due > msg->samples_taken + FEW_SAMPLES &&
+	    msg->samples_taken / 9 < msg->samples_due / 10)
+		fprintf(stderr,
+			"  only %.1f %% of the samples that were due were taken: the machine has "
+			"no "
+			"time for so many, lower --freq\n",
+			100.0 * (double)msg->samples_taken / (double)msg->samples_due);
+}
+
 static void print_cost(const Stopped *msg)
 {
 	double seconds = (double)msg->elapsed_ns / 1e9;
@@ -263,6 +276,7 @@ bool record_print_stopped(const Stopped *msg, const char *path, uint64_t bytes, 
 		fputs("  kernel functions have no names: kernel.kptr_restrict hides them from "
 		      "tracerd (needs CAP_SYSLOG)\n",
 		      stderr);
+	print_due(msg);
 	print_cost(msg);
 	if (strcmp(path, "-") != 0)
 		fprintf(stderr, "  to see it: open https://ui.perfetto.dev and drop the file on "

@@ -73,6 +73,11 @@ struct encoder_env {
 
 #define WHY_LEN 512 /* of the buffers behind `why`: one sentence, with the remedy */
 
+/* Samples that should have been taken, and that were. */
+struct due_samples {
+	uint64_t n_due, n_taken;
+};
+
 struct collector {
 	const char *name;    /* as on the command line and in the config */
 	const char *summary; /* one line, for `status` and the man page */
@@ -125,6 +130,8 @@ struct collector {
 	int (*session_open)(void *state, const struct trace_config *config, unsigned slot,
 			    char why[WHY_LEN]);
 	void (*session_close)(void *state, unsigned slot);
+	/* Optional, of a session that is open: see sampler_due(). */
+	void (*session_due)(void *state, unsigned slot, struct due_samples *ret);
 	/*
 	 * Optional: hands `fn` a record of everything that had begun by `end_ns`
 	 * and is still going on (calls that have not returned), for a session

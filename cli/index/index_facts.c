@@ -73,8 +73,13 @@ void index_facts_attributes(struct trace_index *ix, const TraceAttributes *a)
 	for (size_t i = 0; i < a->n_attribute; i++) {
 		const TraceAttributes__Attribute *at = a->attribute[i];
 
-		if (!at->key || !at->has_long_value ||
-		    strncmp(at->key, PREFIX, strlen(PREFIX)) != 0)
+		if (!at->key || !at->has_long_value)
+			continue;
+		if (strcmp(at->key, "sampling.due") == 0)
+			ix->facts.n_due = (uint64_t)at->long_value;
+		if (strcmp(at->key, "sampling.taken") == 0)
+			ix->facts.n_taken = (uint64_t)at->long_value;
+		if (strncmp(at->key, PREFIX, strlen(PREFIX)) != 0)
 			continue;
 		if (fresh)
 			ix->losses.n = 0;

@@ -58,6 +58,8 @@ struct trace_facts {
 	uint64_t n_stackless; /* samples without a stack: a count of nothing */
 	uint64_t n_no_time;   /* samples in no clock that the trace explains */
 	uint64_t n_perf_lost; /* said by PerfSamples */
+	uint64_t n_due;	      /* samples that should have been taken; 0: not known */
+	uint64_t n_taken;     /* of these */
 
 	const struct trace_loss *losses; /* the recorder's own account */
 	size_t n_losses;

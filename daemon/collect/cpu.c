@@ -153,6 +153,14 @@ static void cpu_session_close(void *state, unsigned slot)
 	share_ring(c);
 }
 
+static void cpu_session_due(void *state, unsigned slot, struct due_samples *ret)
+{
+	struct cpu *c = state;
+
+	if (c->samplers[slot])
+		sampler_due(c->samplers[slot], ret);
+}
+
 /*
  * The program for tracepoints is as large as the other one, and seldom wanted:
  * it comes in a second object with the same maps.
@@ -202,6 +210,7 @@ static int cpu_session_open(void *state, const struct trace_config *config, unsi
 	struct sampler_programs programs = {
 		.on_overflow = c->skel->progs.on_overflow,
 		.tracepoint_periods = (uint64_t *)c->skel->bss->tracepoint_periods,
+		.calls_fd = bpf_map__fd(c->skel->maps.calls),
 	};
 	int r;
 
@@ -244,6 +253,7 @@ const struct collector cpu_collector = {
 	.tick = cpu_tick,
 	.session_open = cpu_session_open,
 	.session_close = cpu_session_close,
+	.session_due = cpu_session_due,
 	.per_session_streams = true,
 	.valid = cpu_sample_valid,
 	.encoder_new = cpu_encoder_new,

@@ -2,6 +2,7 @@
 /* sampler.c - the perf events of one session. */
 #include "sampler.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@ struct event { /* of the configuration */
 	struct cpu_sampling sampling;
 	bool is_everywhere; /* one perf event sees all CPUs: it is cpus[0] */
 	uint64_t cookie;
+	uint64_t n_due; /* of events that are closed */
 	struct cpu_event cpus[MAX_CPUS];
 };
 
@@ -36,8 +38,18 @@ struct sampler {
 	struct event events[TRACE_MAX_EVENTS];
 };
 
-static void event_close(struct cpu_event *ev)
+static uint64_t n_due(const struct event *e, const struct cpu_event *ev)
 {
+	uint64_t count;
+
+	if (!ev->link || e->is_everywhere || read(ev->fd, &count, sizeof(count)) != sizeof(count))
+		return 0;
+	return count / e->sampling.period;
+}
+
+static void event_close(struct event *e, struct cpu_event *ev)
+{
+	e->n_due += n_due(e, ev);
 	bpf_link__destroy(ev->link);
 	*ev = (struct cpu_event){ .fd = -1 };
 }
@@ -48,7 +60,7 @@ void sampler_free(struct sampler *s)
 		return;
 	for (unsigned i = 0; i < s->n_events; i++)
 		for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
-			event_close(&s->events[i].cpus[cpu]);
+			event_close(&s->events[i], &s->events[i].cpus[cpu]);
 	free(s);
 }
 
@@ -90,7 +102,7 @@ static int open_events(struct sampler *s, struct event *e)
 		r = 0;
 	for (unsigned cpu = 0; r == 0 && cpu < MAX_CPUS; cpu++) {
 		if (!online[cpu]) {
-			event_close(&e->cpus[cpu]);
+			event_close(e, &e->cpus[cpu]);
 			continue;
 		}
 		if (!e->cpus[cpu].link)
@@ -145,6 +157,15 @@ static int find_tracepoint(struct event *e, char why[WHY_LEN])
 	return r;
 }
 
+/* The event that had this place before, of another session, has called, too. */
+static int forget_calls(const struct sampler *s, const struct event *e)
+{
+	uint32_t key = (uint32_t)e->cookie;
+	uint64_t none[MAX_CPUS] = { 0 };
+
+	return bpf_map_update_elem(s->programs.calls_fd, &key, none, BPF_ANY) < 0 ? -errno : 0;
+}
+
 static int add_event(struct sampler *s, const struct trace_config *config, unsigned slot,
 		     unsigned i, char why[WHY_LEN])
 {
@@ -171,7 +192,9 @@ static int add_event(struct sampler *s, const struct trace_config *config, unsig
 			return r;
 		s->programs.tracepoint_periods[e->cookie] = e->sampling.period;
 	}
-	r = open_events(s, e);
+	r = e->is_everywhere ? 0 : forget_calls(s, e);
+	if (r == 0)
+		r = open_events(s, e);
 	return r < 0 ? explain_event(r, &e->sampling, why) : 0;
 }
 
@@ -230,11 +253,32 @@ void sampler_tick(struct sampler *s, bool woke_up)
 
 		for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++)
 			if (e->cpus[cpu].link && (woke_up || has_died(&e->cpus[cpu], &e->sampling)))
-				event_close(&e->cpus[cpu]);
+				event_close(e, &e->cpus[cpu]);
 		r = open_events(s, e);
 		if (r < 0)
 			log_warn("cpu: cannot reopen events after a CPU came back: %s, "
 				 "trying again",
 				 strerror(-r));
+	}
+}
+
+void sampler_due(const struct sampler *s, struct due_samples *ret)
+{
+	int n_cpus = libbpf_num_possible_cpus();
+
+	*ret = (struct due_samples){ 0 };
+	for (unsigned i = 0; i < s->n_events; i++) {
+		const struct event *e = &s->events[i];
+		uint32_t key = (uint32_t)e->cookie;
+		uint64_t calls[MAX_CPUS] = { 0 };
+
+		if (e->is_everywhere || n_cpus > MAX_CPUS ||
+		    bpf_map_lookup_elem(s->programs.calls_fd, &key, calls) < 0)
+			continue;
+		ret->n_due += e->n_due;
+		for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+			ret->n_due += n_due(e, &e->cpus[cpu]);
+			ret->n_taken += calls[cpu];
+		}
 	}
 }

@@ -22,6 +22,7 @@ struct sampler_programs {
 	struct bpf_program *on_overflow;   /* of a counter */
 	struct bpf_program *on_tracepoint; /* each time; NULL without tracepoints */
 	uint64_t *tracepoint_periods;	   /* by cookie, [CPU_COOKIES] */
+	int calls_fd;			   /* the map of how often each event has called */
 };
 
 /*
@@ -38,5 +39,12 @@ void sampler_free(struct sampler *s); /* takes NULL */
  * those that have died. `woke_up`: the machine was suspended, which kills them.
  */
 void sampler_tick(struct sampler *s, bool woke_up);
+
+/*
+ * Of all events that count: how many samples were due by what they have counted, and how many
+ * times the kernel has come to take one, of whoever ran. A timer that is asked for more than
+ * the machine has time for comes less often, and the kernel tells nobody.
+ */
+void sampler_due(const struct sampler *s, struct due_samples *ret);
 
 #endif

@@ -146,6 +146,9 @@ static void on_ended(void *ctx, struct session *s, const char *reason)
 	msg.daemon_cpu_ns = cost.daemon_cpu_ns;
 	msg.bpf_cpu_ns = cost.bpf_cpu_ns;
 	msg.unsampled_ns = cost.unsampled_ns;
+	msg.has_samples_due = msg.has_samples_taken = cost.n_due != 0;
+	msg.samples_due = cost.n_due;
+	msg.samples_taken = cost.n_taken;
 	msg.kernel_hidden = symbols.kernel_hidden;
 	reply.has_id = 1;
 	reply.id = rec->stop_id;

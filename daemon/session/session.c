@@ -410,6 +410,9 @@ void session_stop(struct session *s)
 	for (unsigned i = 0; i < s->n_sources; i++) {
 		struct session_source *src = &s->sources[i];
 
+		if (src->opened && collectors[i]->session_due)
+			collectors[i]->session_due(sources_state(s->env.sources, i), s->env.slot,
+						   &s->due);
 		if (src->opened)
 			collectors[i]->session_close(sources_state(s->env.sources, i), s->env.slot);
 		src->opened = false;

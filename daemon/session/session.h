@@ -74,6 +74,7 @@ struct session_cost {
 	uint64_t daemon_cpu_ns, bpf_cpu_ns; /* since the session began; 0: not to be told */
 	uint64_t unsampled_ns;		    /* struct bpf_cost */
 	uint64_t n_processes;		    /* known now, and gone lately */
+	uint64_t n_due, n_taken;	    /* struct due_samples, at the end; 0: not to be told */
 };
 void session_cost(const struct session *s, struct session_cost *ret);
 

@@ -56,6 +56,7 @@ struct session {
 
 	struct cost cost_first, cost_last;
 	struct bpf_cost bpf_first;
+	struct due_samples due; /* when it has stopped */
 	uint64_t bpf_last_ns, bytes_last;
 };
 

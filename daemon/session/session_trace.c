@@ -293,6 +293,8 @@ void session_cost(const struct session *s, struct session_cost *ret)
 		ret->daemon_cpu_ns = cost.cpu_ns - s->cost_first.cpu_ns;
 	ret->bpf_cpu_ns = bpf.ns - s->bpf_first.ns;
 	ret->unsampled_ns = bpf.unsampled_ns - s->bpf_first.unsampled_ns;
+	ret->n_due = s->due.n_due;
+	ret->n_taken = s->due.n_taken;
 }
 
 /* ---- tail ---- */
@@ -340,6 +342,10 @@ static int write_ledger(struct session *s)
 		add_number(a, "cost", "", "daemon_cpu_ns", cost.daemon_cpu_ns);
 		add_number(a, "cost", "", "bpf_cpu_ns", cost.bpf_cpu_ns);
 		add_number(a, "cost", "", "unsampled_ns", cost.unsampled_ns);
+	}
+	if (cost.n_due) {
+		add_number(a, "sampling", "", "due", cost.n_due);
+		add_number(a, "sampling", "", "taken", cost.n_taken);
 	}
 	r = trace_meta_attributes(s->writer, a->list, a->n);
 	free(a);

@@ -69,6 +69,27 @@ switches() {
 check "context-switches: those of a command" switches
 check "--period 3: every third" record -e context-switches --period 3 -d 500ms -s cpu
 check "each stands for three" only 7 3
+# A timer that comes less often than asked for tells nobody. Events count on, so that what was
+# due is known, and who wants more than the machine has time for is told how much they got.
+due_and_taken() { # FILE
+	python3 "$SRC/tests/integration/attributes.py" "$1" |
+		awk '$1 == "sampling.due" { due = $2 } $1 == "sampling.taken" { taken = $2 }
+			END { print due + 0, taken + 0 }'
+}
+says_how_many() { # HZ: never more than were due, and in words where much is missing
+	local due taken said
+	"$O/tracectl" --socket "$SOCKET" record -s cpu -F "$1" -d 1s -f -o due 2>due.out
+	read -r due taken <<<"$(due_and_taken due)"
+	said=$(grep -c 'only [0-9.]* % of the samples that were due were taken' due.out)
+	"$O/tracectl" report due 2>&1 | grep -q 'Only [0-9.]* % of the samples' && said=$((said + 1))
+	echo "$1 Hz: $taken of $due samples that were due, said $said times"
+	[ "$due" -gt 0 ] && [ "$taken" -gt 0 ] && [ "$taken" -le $((due + due / 50 + 100)) ] || return 1
+	[ $((taken * 10)) -ge $((due * 9)) ] || [ "$said" -ge 1 ] || return 1
+	[ $((taken * 10)) -lt $((due * 9)) ] || [ "$said" = 0 ]
+}
+check "what was due and what was taken, at the default rate" says_how_many 999
+check "and where the machine may be too slow" says_how_many "$(sysctl -n kernel.perf_event_max_sample_rate)"
+
 # What programs have run that are no longer loaded counts as well: no cost below zero.
 cost_of_two() {
 	"$O/tracectl" --socket "$SOCKET" record -q -s sched -d 1s -f -o first &

@@ -437,6 +437,29 @@ START_TEST(losses_are_those_of_the_last_account)
 }
 END_TEST
 
+/* An account of something else in place of one that nobody reads here. */
+static void account(const char *instead_of, const char *key, int64_t value)
+{
+	TraceAttributes *a = t.ledger->trace_attributes;
+
+	*good_trace_ledger(&t, instead_of) = value;
+	for (size_t i = 0; i < a->n_attribute; i++)
+		if (strcmp(a->attribute[i]->key, instead_of) == 0)
+			a->attribute[i]->key = (char *)key;
+}
+
+START_TEST(samples_that_were_due_are_known)
+{
+	const struct trace_facts *f = trace_index_facts(ix);
+
+	account("ledger.proc.malformed", "sampling.due", 400);
+	account("ledger.cpu.malformed", "sampling.taken", 300);
+	read_trace();
+	ck_assert_uint_eq(f->n_due, 400);
+	ck_assert_uint_eq(f->n_taken, 300);
+}
+END_TEST
+
 /* ---- bounds ---- */
 
 START_TEST(more_than_the_limit_is_refused)
@@ -507,6 +530,7 @@ int main(void)
 	tcase_add_test(tc, the_reason_is_the_samples_own_or_in_its_first_frame);
 	tcase_add_test(tc, reasons_without_number_are_a_bounded_number);
 	tcase_add_test(tc, losses_are_those_of_the_last_account);
+	tcase_add_test(tc, samples_that_were_due_are_known);
 	tcase_add_test(tc, more_than_the_limit_is_refused);
 	tcase_add_test(tc, damaged_packets_are_counted_and_the_rest_is_there);
 	tcase_add_test(tc, a_file_without_packets_is_an_empty_index);
