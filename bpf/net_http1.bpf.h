@@ -58,6 +58,32 @@ static __always_inline bool is_method(__u64 w)
 				 (w & ~0ull >> 16) == WORD('T', 'R', 'A', 'C', 'E', ' ', 0, 0);
 }
 
+/* WebDAV's and those of caches, where they ask for a path: a few words of other protocols too. */
+static __always_inline bool is_rare_method(__u64 w)
+{
+	switch (w) {
+	case WORD('P', 'R', 'O', 'P', 'F', 'I', 'N', 'D'):
+	case WORD('P', 'R', 'O', 'P', 'P', 'A', 'T', 'C'):
+	case WORD('M', 'K', 'C', 'A', 'L', 'E', 'N', 'D'):
+	case WORD('R', 'E', 'P', 'O', 'R', 'T', ' ', '/'):
+	case WORD('S', 'E', 'A', 'R', 'C', 'H', ' ', '/'):
+	case WORD('U', 'N', 'L', 'O', 'C', 'K', ' ', '/'):
+		return true;
+	}
+	switch (w & ~0ull >> 8) {
+	case WORD('M', 'K', 'C', 'O', 'L', ' ', '/', 0):
+	case WORD('P', 'U', 'R', 'G', 'E', ' ', '/', 0):
+		return true;
+	}
+	switch (w & ~0ull >> 16) {
+	case WORD('C', 'O', 'P', 'Y', ' ', '/', 0, 0):
+	case WORD('M', 'O', 'V', 'E', ' ', '/', 0, 0):
+	case WORD('L', 'O', 'C', 'K', ' ', '/', 0, 0):
+		return true;
+	}
+	return false;
+}
+
 #define RESPONSE     WORD('H', 'T', 'T', 'P', '/', '1', '.', 0)
 #define RESPONSE_LEN 7
 
@@ -178,14 +204,14 @@ static __always_inline bool begin_head(struct in_room *h)
 	__u64 w = first_of(word_at(h->room, pos), n), status;
 
 	h->way->http1 = 0;
-	if (is_method(w)) {
-		h->way->http1 = HTTP1_IS_REQUEST;
-	} else if (is_response(w)) {
+	if (is_response(w)) {
 		status = word_at(h->room, pos + 9) & 0xffffff;
 		if (rest >= 12 &&
 		    ((__u8)status == '1' || status == WORD('2', '0', '4', 0, 0, 0, 0, 0) ||
 		     status == WORD('3', '0', '4', 0, 0, 0, 0, 0)))
 			h->way->http1 = HTTP1_NO_BODY;
+	} else if (is_method(w) || is_rare_method(w)) {
+		h->way->http1 = HTTP1_IS_REQUEST;
 	} else {
 		return may_be_response(w, rest) && begin_bytewise(h, 0);
 	}

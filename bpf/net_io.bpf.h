@@ -35,7 +35,7 @@ static __always_inline __u8 protocol_of(struct net_room *room, __u32 n)
 
 	if (n < 6 && is_begun_hello(w, n))
 		return NET_PROTOCOL_TLS;
-	if (is_method(w) || is_response(w))
+	if (is_method(w) || is_response(w) || is_rare_method(w))
 		return NET_PROTOCOL_HTTP1;
 	if (w == WORD('P', 'R', 'I', ' ', '*', ' ', 'H', 'T'))
 		return NET_PROTOCOL_HTTP2;

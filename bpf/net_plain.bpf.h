@@ -93,7 +93,8 @@ static __always_inline bool find_plain(struct net_room *room, struct plain_state
 
 	room->cursor = at;
 	room->cut = 0;
-	if (s->protocol != NET_PROTOCOL_HTTP2 && n >= 8 && (is_method(w) || is_response(w))) {
+	if (s->protocol != NET_PROTOCOL_HTTP2 && n >= 8 &&
+	    (is_method(w) || is_response(w) || is_rare_method(w))) {
 		s->protocol = NET_PROTOCOL_HTTP1;
 		begin_way(&s->ways[dir & 1], HTTP1_START);
 		return true;

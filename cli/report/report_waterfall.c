@@ -211,7 +211,7 @@ static struct report_text status_of(const struct network_report *n, const struct
 		return report_printable("failed");
 	if (row->item->kind == TRACE_NET_LOOKUP && net_text(n, row->item, "rcode")[0])
 		return report_printable(net_text(n, row->item, "rcode"));
-	if (error[0]) /* also behind a head that was fine */
+	if (error[0] && status < 400) /* also behind a head that was fine */
 		return error_of(error);
 	if (grpc_status) {
 		snprintf(grpc, sizeof(grpc), "grpc %" PRIu64, grpc_status);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_ending.h"
 #include "bpf_iter.h"
 #include "bpf_load.h"
 #include "bpf_loading.h"
@@ -49,8 +50,12 @@ static void unload(struct gpu *g)
 	(void)bpf_loading_end(&g->loading, NULL, NULL);
 	bpf_ring_free(g->ring);
 	g->ring = NULL;
+	if (g->compat)
+		bpf_skeleton_end(g->compat->skeleton);
 	gpu_bpf__destroy(g->compat);
 	g->compat = NULL;
+	if (g->skel)
+		bpf_skeleton_end(g->skel->skeleton);
 	gpu_bpf__destroy(g->skel);
 	g->skel = NULL;
 	walks_end(&g->walks);

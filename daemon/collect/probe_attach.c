@@ -93,7 +93,6 @@ static void update_state(struct probe_attached *a)
 			 state == PROBE_ON || a->error[0] ? a->error : a->lack);
 	else if (state == PROBE_WAITS)
 		set_waits(a, p);
-	probes_changed(a->env->probes, p);
 }
 
 /* ---- attaching ---- */

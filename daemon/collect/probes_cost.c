@@ -39,10 +39,8 @@ static void pause_one(struct probes_source *s, struct probes_one *one, uint64_t 
 		 "limited: its hits take more than %d %% of a CPU (%llu so far, %.1f us each): "
 		 "it is taken away for part of the time; choose a place that is reached less often",
 		 PROBE_LIMIT_PERCENT, (unsigned long long)n, (double)p->cost_ns / 1e3);
-	if (!one->told) {
+	if (!one->told)
 		log_warn("probes: %s: %s", p->def.name, p->why);
-		probes_changed(s->env.probes, p);
-	}
 	one->told = true;
 }
 

@@ -93,13 +93,17 @@ static int measure(uint64_t *ret)
 {
 	struct uprobe_target target = { .fd = -1, .pid = getpid() };
 	struct uprobe_site site = { 0 };
-	struct uprobe_cost_bpf *skel = uprobe_cost_bpf__open_and_load();
+	struct uprobe_cost_bpf *skel = uprobe_cost_bpf__open();
 	struct uprobes *probe = NULL;
 	size_t n = 0;
 	int r = skel ? 0 : -errno;
 
 	*ret = 0;
 	dl_iterate_phdr(find_offset, &site.offset);
+	if (r == 0) {
+		uprobes_prepare(skel->progs.on_hit); /* like those that it is asked for */
+		r = uprobe_cost_bpf__load(skel);
+	}
 	if (r == 0)
 		target.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	if (r == 0 && target.fd < 0)

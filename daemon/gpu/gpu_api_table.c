@@ -46,11 +46,6 @@ int gpu_api_of_library(const char *path)
 	return -1;
 }
 
-const char *gpu_api_library(enum gpu_api api, size_t i)
-{
-	return i < 4 ? apis[api].libraries[i] : NULL;
-}
-
 static int class_by_name(const char *name, size_t len, uint32_t *ret)
 {
 	for (unsigned i = 0; i < N_GPU_API_CLASSES; i++) {

@@ -73,8 +73,6 @@ const char *gpu_api_name(enum gpu_api api);
 const char *gpu_api_class_name(enum gpu_api_class class);
 /* By the file name of a library; -1: it is of none. */
 int gpu_api_of_library(const char *path);
-/* How file names of its libraries begin, one after the other; NULL: no more. */
-const char *gpu_api_library(enum gpu_api api, size_t i);
 
 /* "launch,copy", "all", "default": a bit for each class. -EINVAL. */
 int gpu_api_classes_parse(const char *list, uint32_t *ret);

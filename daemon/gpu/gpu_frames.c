@@ -66,14 +66,6 @@ struct gpu_frames {
 	unsigned n_waits;
 };
 
-const char *gpu_verdict_name(enum gpu_verdict verdict)
-{
-	static const char *const names[N_GPU_VERDICTS] = { "no vblank", "on time", "late",
-							   "dropped" };
-
-	return names[verdict];
-}
-
 const char *gpu_reason_name(enum gpu_reason reason)
 {
 	static const char *const names[N_GPU_REASONS] = { "", "application", "GPU", "compositor" };

@@ -38,7 +38,6 @@ enum gpu_verdict {
 
 enum gpu_reason { REASON_NONE, REASON_APPLICATION, REASON_GPU, REASON_COMPOSITOR, N_GPU_REASONS };
 
-const char *gpu_verdict_name(enum gpu_verdict verdict); /* "on time" */
 const char *gpu_reason_name(enum gpu_reason reason);	/* "application"; "" for none */
 
 struct gpu_commit {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf_ending.h"
 #include "bpf_load.h"
 #include "log.h"
 #include "tracefs.h"
@@ -207,8 +208,7 @@ void gpu_points_free(struct gpu_points *p)
 {
 	if (!p)
 		return;
-	for (unsigned i = 0; i < N_GPU_POINTS; i++)
-		bpf_link__destroy(p->links[i]);
+	bpf_links_end(p->links, N_GPU_POINTS);
 	free(p);
 }
 

@@ -231,11 +231,6 @@ void gpu_sensors_free(struct gpu_sensors *s)
 	free(s);
 }
 
-size_t gpu_sensors_count(const struct gpu_sensors *s)
-{
-	return s->n;
-}
-
 /* What has grown since the last look, as power; false: this is the first look. */
 static bool power_of(struct sensor *sensor, int64_t energy, uint64_t now_ns, int64_t *ret)
 {

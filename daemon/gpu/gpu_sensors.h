@@ -21,7 +21,6 @@ struct gpu_sensors;
  */
 int gpu_sensors_new(int device_fd, int class_fd, struct gpu_sensors **ret);
 void gpu_sensors_free(struct gpu_sensors *s); /* takes NULL */
-size_t gpu_sensors_count(const struct gpu_sensors *s);
 
 /*
  * Calls `fn` for each, with everything but `card` filled in. -ENODEV: the device is

@@ -99,11 +99,6 @@ static size_t merge_native(const struct interp_stack *st, struct location *const
 	return n;
 }
 
-size_t interp_stack_count(const struct interp_stack *st)
-{
-	return st->n;
-}
-
 static size_t merge_python(const struct interp_stack *st, struct location *const *native, size_t n,
 			   bool whole, struct location **ret, bool *ret_approx)
 {

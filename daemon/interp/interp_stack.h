@@ -25,7 +25,6 @@ void interp_stack_free(struct interp_stack *st); /* takes NULL */
 
 /* All names are there that will be. */
 bool interp_stack_ready(const struct interp_stack *st);
-size_t interp_stack_count(const struct interp_stack *st);
 
 /*
  * Merges (merge.h) with the native frames of the same sample, outermost first,

@@ -83,6 +83,11 @@ void dns_datagram(struct dns *d, enum net_direction dir, const struct net_piece 
 		  uint64_t peer);
 /* Bytes of a TCP connection: messages have their length before them. -EPROTO: it is not DNS. */
 int dns_piece(struct dns *d, enum net_direction dir, const struct net_piece *piece);
+/* What was asked last, as a number that is the same wherever it is asked; 0: nothing is under way.
+ */
+uint64_t dns_asked(const struct dns *d);
+/* That is asked elsewhere now: if no answer comes, it was waited for until then. */
+void dns_asked_elsewhere(struct dns *d, uint64_t asked, uint64_t time_ns);
 /* Gives up what has not been answered for 10 s. */
 void dns_expire(struct dns *d, uint64_t now_ns);
 /* Gives up all: the socket is closed, or the recording is over. */

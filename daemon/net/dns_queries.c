@@ -20,7 +20,8 @@ struct query {
 	struct query *older, *younger; /* by last_ns */
 	struct query *next;	       /* in its bucket */
 	uint64_t peer, name_hash;
-	uint64_t begin_ns, last_ns; /* first and last time that it was sent */
+	uint64_t begin_ns, last_ns;   /* first and last time that it was sent */
+	uint64_t asked, elsewhere_ns; /* see dns.h; 0: not yet */
 	uint32_t tgid, tid;
 	uint16_t id, qtype, qclass;
 	uint8_t opcode;
@@ -220,6 +221,8 @@ static void tell(struct dns *d, const struct query *q, const struct dns_message 
 
 static void give_up(struct dns *d, struct query *q, uint64_t end_ns)
 {
+	if (q->elsewhere_ns && q->elsewhere_ns < end_ns)
+		end_ns = q->elsewhere_ns;
 	if (!q->is_answered)
 		tell(d, q, NULL, end_ns);
 	forget(d, q);
@@ -246,6 +249,23 @@ void dns_end(struct dns *d, uint64_t time_ns)
 	}
 }
 
+uint64_t dns_asked(const struct dns *d)
+{
+	return d->youngest ? d->youngest->asked : 0;
+}
+
+/* Who asks some servers one after the other has few under way. */
+#define MAX_LOOKED_AT 64
+
+void dns_asked_elsewhere(struct dns *d, uint64_t asked, uint64_t time_ns)
+{
+	unsigned n = 0;
+
+	for (struct query *q = d->youngest; q && n++ < MAX_LOOKED_AT; q = q->older)
+		if (q->asked == asked && !q->is_answered && !q->elsewhere_ns)
+			q->elsewhere_ns = time_ns;
+}
+
 /* ---- messages ---- */
 
 struct moved {
@@ -262,6 +282,7 @@ static void begin(struct query *q, const struct dns_message *m, const struct mov
 	q->tid = at->begin->tid;
 	q->over_tcp = at->over_tcp;
 	q->is_answered = false;
+	q->elsewhere_ns = 0;
 	q->n_sent = 1;
 	q->bytes_sent = m->len;
 	q->n_more = 0;
@@ -286,6 +307,7 @@ static int add(struct dns *d, const struct dns_message *m, const struct moved *a
 	q->size = sizeof(*q) + len;
 	q->peer = at->peer;
 	q->name_hash = hash_name(d, m->name);
+	q->asked = hash_bytes(m->name, len, m->qtype);
 	begin(q, m, at);
 	q->id = m->id;
 	q->qtype = m->qtype;

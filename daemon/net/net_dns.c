@@ -106,7 +106,8 @@ void net_dns_led(struct net_conn *c)
 int net_dns_new(struct net_encoder *enc)
 {
 	enc->dns = calloc(1, sizeof(*enc->dns) + MAX_ANSWERS * sizeof(struct answer));
-	if (!enc->dns || hash_new(&enc->dns_clients) < 0 || hash_new(&enc->dns_flows) < 0)
+	if (!enc->dns || hash_new(&enc->dns_clients) < 0 || hash_new(&enc->dns_flows) < 0 ||
+	    hash_new(&enc->dns_asked) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -116,6 +117,7 @@ void net_dns_free(struct net_encoder *enc)
 	free(enc->dns);
 	hash_free(enc->dns_clients);
 	hash_free(enc->dns_flows);
+	hash_free(enc->dns_asked);
 }
 
 /* ---- both ends of a query ---- */
@@ -128,6 +130,27 @@ void net_dns_asks(struct net_conn *c)
 	/* Without memory for it there is no arrow. */
 	if (c->sock.inet.local_port)
 		(void)hash_set_u64(c->enc->dns_clients, c->sock.inet.local_port, c);
+}
+
+void net_dns_asked(struct net_conn *c, uint32_t tgid, uint64_t time_ns)
+{
+	struct net_encoder *enc = c->enc;
+	uint64_t asked = dns_asked(c->wire.parser.dns), key, cookie;
+	struct net_conn *other;
+
+	if (!asked)
+		return;
+	key = hash_bytes(&asked, sizeof(asked), tgid);
+	cookie = (uintptr_t)hash_get_u64(enc->dns_asked, key);
+	if (cookie == c->sock.cookie)
+		return;
+	other = cookie ? net_conn_find(enc, cookie) : NULL;
+	if (other && other->wire.kind == LAYER_DNS && other->wire.parser.any)
+		dns_asked_elsewhere(other->wire.parser.dns, asked, time_ns);
+	if (hash_count(enc->dns_asked) >= MAX_ANSWERS)
+		hash_clear(enc->dns_asked);
+	/* Without memory for it the other one waits until it is given up. */
+	(void)hash_set_u64(enc->dns_asked, key, (void *)(uintptr_t)c->sock.cookie);
 }
 
 void net_dns_forget(struct net_conn *c)

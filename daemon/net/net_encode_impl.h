@@ -10,10 +10,10 @@
  *   net_streams.c   clear text of TLS libraries, and which connection it is of
  *   net_peers.c     both ends of one connection
  *   net_tracks.c    processes, origins and lanes
- *   net_texts.c     texts that requests have in common
+ *   net_names.c     names of requests
  *   net_slices.c    connections as slices
  *   net_reasons.c   why something was dropped
- *   net_requests.c  requests as slices
+ *   net_requests.c  requests as slices; net_request_args.c: what is said of them
  *   net_threads.c   where in the program a request was sent or received
  *   net_dns.c       queries as slices, and which of them has led to a connection
  *   net_counters.c  bytes by process
@@ -145,24 +145,21 @@ struct net_point {
 	uint32_t reason, n;
 };
 
-/* A text that comes again. */
-struct net_text {
-	char *text; /* NULL: none yet */
-	struct trace_text_id id;
-};
-
-/* What most requests of one name have in common. */
+/* What requests of one name have in common, as the second one was: mostly all of them. */
 struct net_name {
 	struct trace_text_id id;
-	struct net_text method, url, host, content_type;
+	char *url; /* NULL: there was no second one; the others lie behind it */
+	const char *method, *host, *content_type;
+	int status;
+	struct trace_packed packed;
 };
 
-/* The ends of a connection that has many requests, as they are shown. */
-struct net_ends {
-	struct net_sock sock;	    /* of which they are made */
-	const char *remote, *local; /* or NULL */
-	struct trace_text_id remote_id, local_id;
-	char texts[];
+/* What requests of a connection have in common. */
+struct net_said {
+	struct net_sock sock;
+	const char *proto; /* a literal */
+	bool is_client;
+	struct trace_packed packed;
 };
 
 /* The query that has led to a connection. */
@@ -199,7 +196,7 @@ struct net_conn {
 	struct tls_handshake *handshake;
 	struct net_led *led;
 	char *host;			 /* as its first request has it, without a port */
-	struct net_ends *ends;		 /* NULL: not needed yet */
+	struct net_said *said;		 /* of its requests; NULL: not needed yet */
 	struct net_origin *origin;	 /* of its last request; or NULL */
 	uint64_t tcp_sent, tcp_received; /* as TCP counts them, and what of it was before */
 	uint64_t base_tcp_sent, base_tcp_received;
@@ -250,7 +247,9 @@ struct net_encoder {
 	struct hash *asked_pids;  /* when those began that were found to be asked for */
 	struct net_dns_memory *dns;
 	struct hash *dns_clients; /* sockets that ask, by their port */
-	struct hash *dns_flows;	  /* of queries that one end has told of: see dns_end */
+	struct hash
+		*dns_asked; /* cookies of sockets, by what their process has asked on them last */
+	struct hash *dns_flows; /* of queries that one end has told of: see dns_end */
 	struct stack_encoder *stacks;
 	struct net_mark *marks; /* all there are */
 	size_t n_marks;
@@ -306,8 +305,11 @@ void net_conn_tcp(struct net_conn *c, const struct net_tcp_event *ev, bool is_ne
 void net_conn_bytes(struct net_conn *c, const struct net_bytes_event *ev, bool is_new);
 /* Writes what is left of it, and forgets it. `flag`: why, as http1_end() has it. */
 void net_conn_end(struct net_conn *c, uint64_t time_ns, uint32_t flag);
-void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final);
 void net_conns_free(struct net_encoder *enc);
+
+/* ---- net_expire.c ---- */
+
+void net_conns_flush(struct net_encoder *enc, uint64_t now_ns, bool final);
 
 /* ---- net_layers.c ---- */
 
@@ -401,15 +403,13 @@ struct net_drawn {
 uint64_t net_lane(struct net_encoder *enc, const struct net_drawn *drawn, int *ret_error);
 void net_tracks_free(struct net_encoder *enc);
 
-/* ---- net_texts.c ---- */
+/* ---- net_names.c ---- */
 
 /* NULL: none has had this name before; too many have been there if it does not fit: bounded. */
 struct net_name *net_request_name(struct net_encoder *enc, const char *name, bool *ret_fits);
-/* Where the id of `text` is kept; NULL: mostly it is another one. */
-struct trace_text_id *net_text_id(struct net_text *known, const char *text);
+/* Without memory it is as before. */
+void net_name_learn(struct net_name *known, const struct exchange *e, const char *url);
 void net_names_free(struct net_encoder *enc);
-/* Of a connection that has many requests. NULL: no memory. */
-struct net_ends *net_conn_ends(struct net_conn *c);
 
 /* ---- net_slices.c, net_requests.c ---- */
 
@@ -450,6 +450,8 @@ int net_dns_write(struct net_conn *c, const struct dns_query *q);
 int net_lookup_write(struct net_encoder *enc, const struct net_lookup_event *ev);
 /* A socket that asks has sent something; its other end may be on this machine. */
 void net_dns_asks(struct net_conn *c);
+/* What was sent was a query: whom the process has asked it before, it no longer waits for. */
+void net_dns_asked(struct net_conn *c, uint32_t tgid, uint64_t time_ns);
 void net_dns_forget(struct net_conn *c);
 /* The query that has led here, if there is one: kept as `c->led`. */
 void net_dns_led(struct net_conn *c);

@@ -326,18 +326,20 @@ static void take_datagram(struct net_conn *c, const struct net_record *rec,
 	}
 	if (l->kind != LAYER_DNS) /* a socket has either datagrams or a stream */
 		return;
-	if (l->client_sends) {
-		net_dns_asks(c);
-	} else if (sent) { /* whom this answer is for */
+	if (sent) { /* who is asked, or whom this answer is for: a socket may have several */
 		c->sock.family = sock->family;
 		c->sock.inet = sock->inet;
 	}
+	if (l->client_sends)
+		net_dns_asks(c);
 	/* Who is asked, or has asked, may be unknown: the id will do. */
 	if (!l->client_sends && sock->inet.peer_port)
 		peer = hash_bytes(sock->inet.peer, sizeof(sock->inet.peer), sock->inet.peer_port);
 	if (l->parser.any)
 		dns_datagram(l->parser.dns, sent == l->client_sends ? NET_REQUEST : NET_RESPONSE,
 			     &p, peer);
+	if (l->parser.any && l->client_sends && sent)
+		net_dns_asked(c, p.tgid, p.time_ns);
 	net_parser_count(c->enc, l);
 }
 

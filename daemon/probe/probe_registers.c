@@ -149,8 +149,6 @@ uint16_t probe_register_dwarf(enum probe_arch arch, unsigned number)
 }
 
 static const uint16_t x86_args[] = { RDI, RSI, RDX, RCX, R8, R9 };
-/* "Go internal ABI specification": amd64; of arm64 R0 to R15. */
-static const uint16_t x86_go_args[] = { RAX, RBX, RCX, RDI, RSI, R8, R9, R10, R11 };
 
 unsigned probe_arch_n_args(enum probe_arch arch)
 {
@@ -160,16 +158,6 @@ unsigned probe_arch_n_args(enum probe_arch arch)
 uint16_t probe_arch_arg(enum probe_arch arch, unsigned i)
 {
 	return arch == PROBE_X86_64 ? x86_args[i] : (uint16_t)(8 * i);
-}
-
-unsigned probe_arch_n_go_args(enum probe_arch arch)
-{
-	return arch == PROBE_X86_64 ? N(x86_go_args) : 16;
-}
-
-uint16_t probe_arch_go_arg(enum probe_arch arch, unsigned i)
-{
-	return arch == PROBE_X86_64 ? x86_go_args[i] : (uint16_t)(8 * i);
 }
 
 uint16_t probe_arch_retval(enum probe_arch arch, unsigned i)

@@ -36,9 +36,6 @@ uint16_t probe_register_dwarf(enum probe_arch arch, unsigned number);
 /* Whole numbers and pointers: so many are in registers, the next ones on the stack. */
 unsigned probe_arch_n_args(enum probe_arch arch);
 uint16_t probe_arch_arg(enum probe_arch arch, unsigned i);
-/* Go passes them by a convention of its own. */
-unsigned probe_arch_n_go_args(enum probe_arch arch);
-uint16_t probe_arch_go_arg(enum probe_arch arch, unsigned i);
 uint16_t probe_arch_retval(enum probe_arch arch, unsigned i); /* 0 or 1 */
 uint16_t probe_arch_stack(enum probe_arch arch);
 uint16_t probe_arch_pc(enum probe_arch arch);

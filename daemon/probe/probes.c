@@ -15,8 +15,6 @@ struct probes {
 	size_t n, n_there;
 	uint32_t last_id;
 	struct probes_backend backend; /* `attach` is NULL: nobody records */
-	probe_fn *on_change;
-	void *on_change_ctx;
 };
 
 /* As they are in memory: who holds one has no registry at hand. */
@@ -105,7 +103,6 @@ static void attach_again(struct probes *ps, struct probe *p)
 		return;
 	p->state = PROBE_FAILED;
 	snprintf(p->why, sizeof(p->why), "%s", why[0] ? why : strerror(-r));
-	probes_changed(ps, p);
 }
 
 static void let_go(struct probes *ps, struct probe *p)
@@ -114,7 +111,6 @@ static void let_go(struct probes *ps, struct probe *p)
 	p->n_sites = 0;
 	p->state = PROBE_WAITS;
 	snprintf(p->why, sizeof(p->why), "nobody records");
-	probes_changed(ps, p);
 }
 
 void probes_set_backend(struct probes *ps, const struct probes_backend *backend)
@@ -243,16 +239,4 @@ void probes_each(struct probes *ps, probe_fn *fn, void *ctx)
 			ps->backend.count(ps->backend.ctx, p);
 		fn(ctx, p);
 	}
-}
-
-void probes_changed(struct probes *ps, struct probe *p)
-{
-	if (ps->on_change && !p->is_removed)
-		ps->on_change(ps->on_change_ctx, p);
-}
-
-void probes_on_change(struct probes *ps, probe_fn *fn, void *ctx)
-{
-	ps->on_change = fn;
-	ps->on_change_ctx = ctx;
 }

@@ -87,8 +87,5 @@ void probe_release(struct probe *p);
 
 typedef void probe_fn(void *ctx, struct probe *p);
 void probes_each(struct probes *ps, probe_fn *fn, void *ctx);
-/* A probe's state has changed: who waits for it (a client's `probe add`) is told. */
-void probes_changed(struct probes *ps, struct probe *p);
-void probes_on_change(struct probes *ps, probe_fn *fn, void *ctx);
 
 #endif

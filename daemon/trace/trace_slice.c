@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace_slice.c - slices, instants and counters, packed by hand: there are millions of them. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace_packet.h"
@@ -64,23 +65,6 @@ static int put_or_skip(struct trace_writer *w, int r, unsigned n_events)
 
 /* ---- arguments ---- */
 
-/* Takes NULL. */
-static bool holds(const struct trace_writer *w, const struct trace_text_id *id)
-{
-	return id && id->iid && id->generation == w->generation;
-}
-
-/* `id`: where it is kept, or NULL. */
-static uint64_t intern_text(struct trace_writer *w, enum intern_kind kind, const char *text,
-			    struct trace_text_id *id)
-{
-	uint64_t iid = trace_intern_string(w, SEQ_EVENTS, kind, text, strlen(text));
-
-	if (id)
-		*id = (struct trace_text_id){ iid, w->generation };
-	return iid;
-}
-
 /* NULL, here and below: no memory. */
 static uint8_t *put_text(uint8_t *at, const char *text)
 {
@@ -98,13 +82,12 @@ static uint8_t *put_text_id(uint8_t *at, uint64_t iid)
 	return iid ? pack_number(at, FIELD_ARG_TEXT_ID, iid) : NULL;
 }
 
-static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
+static uint8_t *put_repeated(struct trace_writer *w, uint8_t *at, const char *text)
 {
-	if (holds(w, arg->id))
-		return put_text_id(at, arg->id->iid);
 	if (w->sequences[SEQ_EVENTS].next_iid[INTERN_ANNOTATION_STRING] >= MAX_TEXTS)
-		return put_text(at, arg->s);
-	return put_text_id(at, intern_text(w, INTERN_ANNOTATION_STRING, arg->s, arg->id));
+		return put_text(at, text);
+	return put_text_id(at, trace_intern_string(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, text,
+						   strlen(text)));
 }
 
 static uint8_t *put_value(struct trace_writer *w, uint8_t *at, const struct trace_arg *arg)
@@ -123,7 +106,7 @@ static uint8_t *put_value(struct trace_writer *w, uint8_t *at, const struct trac
 	case ARG_STRING:
 		return put_text(at, arg->s);
 	case ARG_REPEATED:
-		return put_repeated(w, at, arg);
+		return put_repeated(w, at, arg->s);
 	case ARG_LITERAL:
 		return put_text_id(
 			at, trace_intern_literal(w, SEQ_EVENTS, INTERN_ANNOTATION_STRING, arg->s));
@@ -142,21 +125,75 @@ static uint8_t *put_arg(struct trace_writer *w, uint8_t *at, const struct trace_
 	return at ? pack_length(length, 1, at) : NULL;
 }
 
+static size_t args_max(const struct trace_arg *args, size_t n)
+{
+	size_t len = n * ARG_MAX;
+
+	/* One byte that is not UTF-8 becomes three at worst. */
+	for (size_t i = 0; i < n; i++)
+		if (args[i].type == ARG_STRING || args[i].type == ARG_REPEATED)
+			len += 3 * strlen(args[i].s);
+	return len;
+}
+
+static uint8_t *put_args(struct trace_writer *w, uint8_t *at, const struct trace_arg *args,
+			 size_t n)
+{
+	for (size_t i = 0; at && i < n; i++)
+		at = put_arg(w, at, &args[i]);
+	return at;
+}
+
+int trace_pack_args(struct trace_writer *w, const struct trace_arg *args, size_t n,
+		    struct trace_packed *ret)
+{
+	uint8_t *data = realloc(ret->data, args_max(args, n) + 1), *end;
+
+	if (!data)
+		return -ENOMEM;
+	ret->data = data;
+	end = put_args(w, data, args, n);
+	if (!end) {
+		trace_packed_done(ret);
+		return -ENOMEM;
+	}
+	ret->len = (size_t)(end - data);
+	ret->generation = w->generation;
+	data = realloc(ret->data, ret->len + 1); /* to what it takes */
+	if (data)
+		ret->data = data;
+	return 0;
+}
+
+bool trace_packed_holds(const struct trace_writer *w, const struct trace_packed *packed)
+{
+	return packed->data && packed->generation == w->generation;
+}
+
+void trace_packed_done(struct trace_packed *packed)
+{
+	free(packed->data);
+	*packed = (struct trace_packed){ 0 };
+}
+
 static size_t n_args(const struct trace_event *ev)
 {
 	return ev->n_args < TRACE_MAX_ARGS ? ev->n_args : TRACE_MAX_ARGS;
 }
 
-static size_t args_max(const struct trace_writer *w, const struct trace_event *ev)
+static size_t packed_len(const struct trace_event *ev)
 {
-	size_t n = n_args(ev), len = n * ARG_MAX;
+	size_t len = 0;
 
-	/* One byte that is not UTF-8 becomes three at worst. */
-	for (size_t i = 0; i < n; i++)
-		if (ev->args[i].type == ARG_STRING ||
-		    (ev->args[i].type == ARG_REPEATED && !holds(w, ev->args[i].id)))
-			len += 3 * strlen(ev->args[i].s);
+	for (size_t i = 0; i < ev->n_packed; i++)
+		len += ev->packed[i]->len;
 	return len;
+}
+
+static uint8_t *put_packed(uint8_t *at, const struct trace_packed *packed)
+{
+	memcpy(at, packed->data, packed->len);
+	return at + packed->len;
 }
 
 /* ---- events ---- */
@@ -216,11 +253,17 @@ struct name_ids {
 
 static uint64_t name_of(struct trace_writer *w, const struct trace_event *ev)
 {
+	struct trace_text_id *id = ev->name_id;
+	uint64_t iid;
+
 	if (ev->is_literal)
 		return trace_intern_literal(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name);
-	if (holds(w, ev->name_id))
-		return ev->name_id->iid;
-	return intern_text(w, INTERN_EVENT_NAME, ev->name, ev->name_id);
+	if (id && id->iid && id->generation == w->generation)
+		return id->iid;
+	iid = trace_intern_string(w, SEQ_EVENTS, INTERN_EVENT_NAME, ev->name, strlen(ev->name));
+	if (id)
+		*id = (struct trace_text_id){ iid, w->generation };
+	return iid;
 }
 
 static int add_category(struct trace_writer *w, const char *category, struct name_ids *ids)
@@ -233,8 +276,6 @@ static int add_category(struct trace_writer *w, const char *category, struct nam
 static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct trace_event *ev,
 			   int type, const struct name_ids *ids)
 {
-	size_t n = n_args(ev);
-
 	at = put_bare(at, type, ev->track, ids->name, ids->category);
 	if (ev->correlation_id)
 		at = pack_number(at, FIELD_CORRELATION, ev->correlation_id);
@@ -242,8 +283,9 @@ static uint8_t *put_fields(struct trace_writer *w, uint8_t *at, const struct tra
 		at = pack_number(at, FIELD_CALLSTACK, ev->callstack_iid);
 	if (ev->callstack_iid && ev->callstack_weight > 0)
 		at = pack_fixed(at, FIELD_CALLSTACK_WEIGHT, &ev->callstack_weight);
-	for (size_t i = 0; at && i < n; i++)
-		at = put_arg(w, at, &ev->args[i]);
+	for (size_t i = 0; i < ev->n_packed; i++)
+		at = put_packed(at, ev->packed[i]);
+	at = put_args(w, at, ev->args, n_args(ev));
 	/* Flows last: of all that differs from event to event they are the longest. */
 	return at ? put_flows(put_stages(at, ev), ev) : NULL;
 }
@@ -256,8 +298,9 @@ static int use_track(struct trace_writer *w, uint64_t track)
 static int put_event(struct trace_writer *w, const struct trace_event *ev, int type,
 		     unsigned n_events)
 {
-	size_t len = EVENT_MAX + PACK_FIXED_MAX * n_flows(ev) + args_max(w, ev) + stages_max(ev);
-	size_t length_room = ev->n_args > FEW_ARGS ? 2 : 1;
+	size_t len = EVENT_MAX + PACK_FIXED_MAX * n_flows(ev) + packed_len(ev) +
+		     args_max(ev->args, n_args(ev)) + stages_max(ev);
+	size_t length_room = ev->n_packed || ev->n_args > FEW_ARGS ? 2 : 1;
 	struct name_ids ids;
 	uint8_t *at, *length;
 	int r = use_track(w, ev->track);

@@ -224,7 +224,6 @@ struct trace_text_id {
 struct trace_arg {
 	const char *name; /* a literal: it is interned */
 	enum trace_arg_type type;
-	struct trace_text_id *id; /* of ARG_REPEATED; or NULL */
 	union {
 		uint64_t u;
 		int64_t i;
@@ -235,6 +234,22 @@ struct trace_arg {
 
 #define TRACE_MAX_ARGS 28
 
+/*
+ * Arguments that come again together, packed once for as long as it holds. For who packs them:
+ * who listens (trace_tap.h) is not told of them. Zero-initialised is empty, and never holds.
+ */
+struct trace_packed {
+	uint8_t *data;
+	size_t len;
+	unsigned generation;
+};
+int trace_pack_args(struct trace_writer *w, const struct trace_arg *args, size_t n,
+		    struct trace_packed *ret);
+bool trace_packed_holds(const struct trace_writer *w, const struct trace_packed *packed);
+void trace_packed_done(struct trace_packed *packed);
+
+#define TRACE_MAX_PACKED 2
+
 struct trace_event {
 	uint64_t track;
 	uint64_t time_ns;
@@ -244,6 +259,8 @@ struct trace_event {
 	const char *category;	       /* a literal; or NULL */
 	const struct trace_arg *args;
 	size_t n_args;
+	const struct trace_packed *packed[TRACE_MAX_PACKED]; /* more of them, which come first */
+	size_t n_packed;
 	uint64_t callstack_iid;	 /* on SEQ_EVENTS, or 0 */
 	double callstack_weight; /* what the stack counts in flame graphs */
 	uint64_t correlation_id; /* of events that belong together and have one colour; or 0 */

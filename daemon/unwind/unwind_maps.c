@@ -61,6 +61,7 @@ struct shard {
 	uint32_t *rows;
 	struct ranges *ranges;
 	int fd;
+	bool is_used; /* the kernel's half has it */
 };
 
 struct unwind_maps {
@@ -128,7 +129,6 @@ static int map_value(bool in_kernel, const char *name, size_t size, int *ret_fd,
 static int add_shard(struct unwind_maps *m)
 {
 	struct shard *shard = &m->shards[m->n_shards];
-	uint32_t key = m->n_shards;
 	void *rows;
 	int r;
 
@@ -140,8 +140,6 @@ static int add_shard(struct unwind_maps *m)
 		return r;
 	shard->rows = rows;
 	r = ranges_new(UNWIND_SHARD_ROWS, &shard->ranges);
-	if (r == 0 && m->rows_fd >= 0 && bpf_map_update_elem(m->rows_fd, &key, &shard->fd, 0) < 0)
-		r = -errno;
 	m->n_shards++; /* freed with the others, whatever it is */
 	return r;
 }
@@ -150,7 +148,6 @@ static int add_shard(struct unwind_maps *m)
 static int make_rows(struct unwind_maps *m)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts);
-	uint32_t key = 0;
 	int r = add_shard(m);
 
 	if (r < 0 || !m->in_kernel)
@@ -158,9 +155,7 @@ static int make_rows(struct unwind_maps *m)
 	opts.inner_map_fd = (uint32_t)m->shards[0].fd;
 	m->rows_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "unwind_rows", sizeof(uint32_t),
 				    sizeof(uint32_t), UNWIND_MAX_SHARDS, &opts);
-	if (m->rows_fd < 0 || bpf_map_update_elem(m->rows_fd, &key, &m->shards[0].fd, 0) < 0)
-		return -errno;
-	return 0;
+	return m->rows_fd < 0 ? -errno : 0;
 }
 
 static int make_procs(struct unwind_maps *m)
@@ -338,6 +333,21 @@ int unwind_maps_table_new(struct unwind_maps *m, uint32_t *ret_id)
 	return 0;
 }
 
+/*
+ * When something is laid down in it: the kernel takes 15 ms for this, for which a recording
+ * that starts would wait.
+ */
+static int use_shard(struct unwind_maps *m, uint32_t i)
+{
+	struct shard *shard = &m->shards[i];
+
+	if (m->rows_fd >= 0 && !shard->is_used &&
+	    bpf_map_update_elem(m->rows_fd, &i, &shard->fd, 0) < 0)
+		return -errno;
+	shard->is_used = true;
+	return 0;
+}
+
 static int take_rows(struct unwind_maps *m, uint32_t n, struct piece *ret)
 {
 	int r;
@@ -347,7 +357,10 @@ static int take_rows(struct unwind_maps *m, uint32_t n, struct piece *ret)
 			if (ranges_take(m->shards[i].ranges, n, &ret->first) == 0) {
 				ret->shard = i;
 				ret->n = n;
-				return 0;
+				r = use_shard(m, i);
+				if (r < 0)
+					ranges_give(m->shards[i].ranges, ret->first, n);
+				return r;
 			}
 		}
 		r = add_shard(m);

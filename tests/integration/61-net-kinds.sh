@@ -117,7 +117,7 @@ while s.recv(4096):
 EOF2
 
 all() {
-	local page proxy=http://10.77.0.1:8400
+	local page method proxy=http://10.77.0.1:8400
 	for page in age hit same hints trailers close cut; do
 		as $page curl -s -o /dev/null http://10.77.0.1:8400/$page
 	done
@@ -128,6 +128,9 @@ all() {
 	as plain curl -s -p -x $proxy http://10.77.0.1:8080/s.txt
 	as refused curl -s -p -x $proxy http://10.77.0.1:9/s.txt
 	as node node "$T/ask.js"
+	for method in PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH PURGE; do
+		as $method curl -s -o /dev/null -X $method http://10.77.0.1:8080/s.txt
+	done
 	as scoped curl -s -o /dev/null "http://[$link%veth0]:8080/s.txt"
 	as mapped python3 "$T/mapped.py"
 	as unix curl -s -o /dev/null --unix-socket "$T/web.sock" http://u/s.txt
@@ -169,6 +172,12 @@ check "calls of gRPC" eval '
 check "both ends say the same" seen pairs "$SERVER" 8400
 check "of HTTP/2, too" seen pairs "$SERVER" 8401
 scope=$(ip -n $C -o link show veth0 | cut -d: -f1)
+methods() {
+	for method in PROPFIND PROPPATCH MKCOL COPY MOVE LOCK UNLOCK REPORT SEARCH PURGE; do
+		is $method "$method /s.txt 405" status=405 || return 1
+	done
+}
+check "methods of WebDAV and of caches" methods
 check "a link-local address" is scoped "GET /s.txt" status=200 "remote=[$link%$scope]:8080"
 check "one of IPv4 in a socket of IPv6" is mapped "GET /s.txt" status=200 remote=10.77.0.1:8080
 check "a UNIX socket: its bytes alone, as long as its process" seen unix "${PID[unix]}" "$T/web.sock" 249

@@ -117,6 +117,8 @@ check "bodies by sendfile()" seen count all "$big" "GET /big.bin" 50
 check "HTTP/2: streams are as in the server's log" logged 8081
 check "HTTP/2: both sides agree, with a flow between them" pairs 8081
 check "HTTP/2: ten at a time" seen count all "$small" "GET /s.txt" 1200
+check "arrows lead through both threads and both requests, and back" \
+	seen arrows all "$closing" "$(nginx_workers)"
 check "threads that send and receive have call stacks" seen stacks all "$closing" "$(nginx_workers)"
 [ -z "$HAPROXY" ] || check "a proxy: both sides of either leg agree" seen pairs all "$HAPROXY" 8091
 [ -z "$HAPROXY" ] || check "a proxy: what it asks for lies within what it is asked for" \

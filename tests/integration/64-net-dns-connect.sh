@@ -106,6 +106,9 @@ questions() {
 	as refused dig +tries=1 @10.77.0.1 www.other.example A
 	as silent dig +tries=1 +time=1 @10.77.0.9 www.test.lan A
 	as curl curl -s -o /dev/null http://www.test.lan:8080/s.txt
+	printf 'nameserver 10.77.0.9\nnameserver 10.77.0.1\noptions timeout:1 attempts:1\n' >"$T/resolv.conf"
+	as second getent ahosts v4.test.lan
+	echo "nameserver 10.77.0.1" >"$T/resolv.conf"
 	as python python3 -c 'import socket; print(socket.getaddrinfo("www.test.lan", 80))'
 	: >"$T/asked"
 	for server in 1 2 3; do
@@ -129,7 +132,7 @@ connects() {
 	as refused6 curl -s 'http://[fd77::1]:9999/'
 	as unreachable curl -s http://10.77.0.99:80/
 	as nobody curl -s http://10.77.0.77:80/
-	as second python3 -c 'import socket
+	as other python3 -c 'import socket
 try: socket.create_connection(("fd77::1", 8444))
 except OSError: socket.create_connection(("10.77.0.1", 8444)).close()'
 	as named python3 "$T/connect.py" www.test.lan 8080
@@ -169,6 +172,8 @@ check "REFUSED" query refused A www.other.example REFUSED ""
 check "no answer" query silent A www.test.lan "" "" server=10.77.0.9:53
 check "the resolver of libc asks for A" query curl A www.test.lan NOERROR 10.77.0.1
 check "and, in the same call, for AAAA" query curl AAAA www.test.lan NOERROR fd77::1
+check "a server that does not answer is waited for until another is asked" \
+	seen waited "${PID[second]}" A v4.test.lan 10.77.0.9:53 10.77.0.1:53
 check "python's as well" query python AAAA www.test.lan NOERROR fd77::1
 check "what is too long is asked for again by TCP" seen truncated "${PID[big]}" TXT big.test.lan
 check "... which EDNS makes unnecessary" query edns TXT mid.test.lan NOERROR "TXT 201 bytes" proto=UDP truncated=
@@ -206,8 +211,8 @@ check "a port that is closed" failed refused4 10.77.0.1:9999 ECONNREFUSED
 check "one of IPv6" failed refused6 '[fd77::1]:9999' ECONNREFUSED
 check "somebody who does not answer" failed nobody 10.77.0.77:80 ETIMEDOUT
 check "nobody on the link" failed unreachable 10.77.0.99:80 EHOSTUNREACH
-check "IPv6 is refused ..." failed second '[fd77::1]:8444' ECONNREFUSED
-check "... and IPv4 then is not" seen connected "${PID[second]}" 10.77.0.1:8444
+check "IPv6 is refused ..." failed other '[fd77::1]:8444' ECONNREFUSED
+check "... and IPv4 then is not" seen connected "${PID[other]}" 10.77.0.1:8444
 check "a connection has the name that DNS was asked for" \
 	seen named "${PID[named]}" www.test.lan 8080
 check "one that is given up is there" seen given_up "${PID[given_up]}" 10.77.0.77:81

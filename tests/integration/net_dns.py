@@ -7,6 +7,7 @@
                  "" there are none
     net_dns.py error TRACE PID TYPE NAME ERROR      PID has asked this, and the resolver could not answer
     net_dns.py truncated TRACE PID TYPE NAME        once by UDP, truncated, and again by TCP
+    net_dns.py waited TRACE PID TYPE NAME SERVER SERVER    the first has not answered, then the second has
     net_dns.py served TRACE PID TYPE NAME RCODE     PID has answered it while somebody asked
     net_dns.py whose TRACE LINES                    "query PID NAME" of LINES and no others
     net_dns.py all TRACE PID LOG                    every query of dnsmasq's log is PID's
@@ -66,6 +67,17 @@ def check_truncated(trace, pid, kind, name):
     rows.sort(key=lambda q: q.begin)
     verdict.equal("protocols", [q.get("proto") for q in rows], ["UDP", "TCP"])
     verdict.equal("truncated", [q.true("truncated") for q in rows], [True, False])
+
+
+def check_waited(trace, pid, kind, name, first, second):
+    rows = [q for q in trace.lookups(side="client", type=kind, name=name) if q.pid == int(pid)]
+    rows.sort(key=lambda q: q.begin)
+    for row in rows:
+        print(row)
+    verdict.equal("servers", [q.get("server") for q in rows], [first, second])
+    verdict.equal("answers", [q.get("rcode") for q in rows], ["", "NOERROR"])
+    if len(rows) == 2:
+        verdict.equal("waited until", rows[0].end, rows[1].begin)
 
 
 def check_served(trace, pid, kind, name, rcode):

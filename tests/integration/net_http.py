@@ -7,6 +7,7 @@
     net_http.py count TRACE PID NAME N                 PID has made N whole requests of this name
     net_http.py names TRACE PID NAME...                PID's requests are these, in their order
     net_http.py request TRACE PID NAME ARG=VALUE...    PID has made one of this name, and it has these
+    net_http.py arrows TRACE PID WORKERS               PID's requests have arrows from thread to thread and back
     net_http.py stacks TRACE PID WORKERS               calls that have sent and received are on stacks
     net_http.py unix TRACE PID PATH N                  PID's connection to PATH, N bytes received, is over
     net_http.py none TRACE PID                     PID has made no request with a method
@@ -173,6 +174,25 @@ def check_request(trace, pid, name, *args):
             verdict.equal(key, r.get(key), value)
         # But for what has failed there is all of it.
         verdict.check(r.whole() or r.get("error"), "not whole:", r)
+
+
+def check_arrows(trace, pid, workers):
+    ends = collections.defaultdict(list)
+    for i in trace.instants:
+        for f in i.flows:
+            ends[f].append((i.name, i.pid))
+    served = {f: r for r in trace.requests(side="server") for f in r.flows}
+    mine = [r for r in trace.requests(side="client") if r.pid == int(pid)]
+    good = 0
+    for r in mine:
+        other = [served[f] for f in r.flows if f in served]
+        seen = sorted(e for f in r.flows for e in ends[f])
+        whose = other[0].pid if other else 0
+        want = [("request received", whose), ("request sent", r.pid), ("response received", r.pid),
+                ("response sent", whose)]
+        good += seen == want and whose in pids(workers)
+        verdict.check(seen == want, "arrows:", seen, r)
+    verdict.share("requests with all their arrows", good, len(mine))
 
 
 def check_stacks(trace, pid, workers):

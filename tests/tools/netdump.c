@@ -160,7 +160,9 @@ static int run(double seconds, enum net_level level)
 
 	signal(SIGTERM, on_signal);
 	bpf_load_init();
-	r = net_collector.start(&env, why, &state);
+	r = net_collector.prepare(&env, why, &state);
+	if (r == 0)
+		r = net_collector.start(&env, why, &state);
 	if (r == 0)
 		r = net_collector.session_open(state, &config, 0, why);
 	if (r < 0) {

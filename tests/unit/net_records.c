@@ -59,6 +59,14 @@ void net_flush(uint64_t time)
 	ck_assert_int_eq(net_encoder_flush(net.encoder, net.start_ns + time, false), 0);
 }
 
+void net_drop_block(uint64_t time)
+{
+	net.w.refuse_bulk = true;
+	net_flush(time);
+	ck_assert_int_eq(trace_writer_flush(net.w.writer), 0);
+	net.w.refuse_bulk = false;
+}
+
 void net_encode_record(const struct event_hdr *hdr)
 {
 	trace_writer_source(net.w.writer, WRITTEN_SOURCE, hdr->time_ns);
@@ -300,6 +308,7 @@ static struct net_read_slice *slice_add(const TracePacket *pkt)
 	for (size_t i = 0; i < te->n_flow_ids && i < 4; i++)
 		s->flows[s->n_flows++] = te->flow_ids[i];
 	s->callstack_iid = te->callstack_iid;
+	s->correlation_id = te->correlation_id;
 	return s;
 }
 

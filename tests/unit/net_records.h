@@ -33,6 +33,8 @@ extern struct net_records net;
 void net_records_open(void);
 void net_records_close(void);
 void net_flush(uint64_t time);
+/* The same, and nobody takes what was written so far. */
+void net_drop_block(uint64_t time);
 
 /* As the kernel tells of it. */
 void net_begin_process(uint32_t tgid, const char *comm, uint64_t time);
@@ -74,7 +76,7 @@ struct net_read_slice {
 	bool is_instant;
 	uint64_t flows[4];
 	size_t n_flows;
-	uint64_t callstack_iid;
+	uint64_t callstack_iid, correlation_id;
 };
 #define NET_MAX_SLICES 4096
 extern struct net_read_slice *net_slices;

@@ -470,6 +470,32 @@ START_TEST(what_is_not_answered_is_given_up)
 }
 END_TEST
 
+START_TEST(what_is_asked_elsewhere_was_waited_for_until_then)
+{
+	uint64_t asked;
+
+	ck_assert_uint_eq(dns_asked(dns), 0);
+	datagram(query_a, 1 * S_NS, 53);
+	asked = dns_asked(dns);
+	ck_assert_uint_ne(asked, 0);
+	dns_asked_elsewhere(dns, asked + 1, 2 * S_NS);
+	dns_asked_elsewhere(dns, asked, 3 * S_NS);
+	dns_asked_elsewhere(dns, asked, 4 * S_NS);
+	dns_end(dns, 5 * S_NS);
+	ck_assert_uint_eq(n_told, 1);
+	ck_assert(!told[0].has_answer);
+	ck_assert_uint_eq(told[0].end_ns, 3 * S_NS);
+	/* An answer is one all the same. */
+	datagram(query_a, 6 * S_NS, 53);
+	ck_assert_uint_eq(dns_asked(dns), asked);
+	dns_asked_elsewhere(dns, asked, 7 * S_NS);
+	datagram(answer_a, 8 * S_NS, 53);
+	ck_assert_uint_eq(n_told, 2);
+	ck_assert(told[1].has_answer);
+	ck_assert_uint_eq(told[1].end_ns, 8 * S_NS);
+}
+END_TEST
+
 START_TEST(memory_is_bounded)
 {
 	struct bytes b = of_hex(query_a), a = of_hex(answer_a);
@@ -749,6 +775,7 @@ int main(void)
 	tcase_add_test(queries, a_repeated_query_is_one_with_all_its_answers);
 	tcase_add_test(queries, an_answer_without_its_question_is_of_the_query_with_its_id);
 	tcase_add_test(queries, what_is_not_answered_is_given_up);
+	tcase_add_test(queries, what_is_asked_elsewhere_was_waited_for_until_then);
 	tcase_add_test(queries, memory_is_bounded);
 	tcase_add_test(queries, what_is_no_message_is_nothing);
 	suite_add_tcase(s, tcp);

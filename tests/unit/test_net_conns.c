@@ -11,6 +11,7 @@
 #include "net/net_encode.h"
 #include "net/net_lanes.h"
 #include "net_records.h"
+#include "process/process_table_update.h"
 
 #define GET "GET /index.html HTTP/1.1\r\nHost: example.org\r\n\r\n"
 #define OK  "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
@@ -291,6 +292,54 @@ START_TEST(both_ends_of_a_query_have_one_flow)
 }
 END_TEST
 
+/* A resolver closes the socket that it has waited at, which nobody tells. */
+START_TEST(who_asks_somebody_else_waits_no_longer)
+{
+	struct net_sock second = asker(1);
+	const struct net_read_slice *s;
+
+	second.cookie++;
+	second.inet.peer[3] = 9;
+	send_message(asker(1), 1 * MS, true, false);
+	send_message(second, 6 * MS, true, false);
+	send_message(second, 7 * MS, false, true);
+	net_finish(20 * MS);
+	s = net_slice_named("A example.org no answer");
+	ck_assert_uint_eq(s->begin, 1 * MS);
+	ck_assert_uint_eq(s->end, 6 * MS);
+	ck_assert_str_eq(net_arg_of(s, "server"), "10.0.0.2:53");
+	s = net_slice_named("A example.org");
+	ck_assert_uint_eq(s->end, 7 * MS);
+	ck_assert_str_eq(net_arg_of(s, "server"), "10.0.0.9:53");
+}
+END_TEST
+
+/* One socket asks several: of each query it is known who was asked. */
+START_TEST(a_socket_may_ask_several_servers)
+{
+	struct net_sock second = asker(1);
+
+	second.inet.peer[3] = 9;
+	send_message(asker(1), 1 * MS, true, false);
+	send_message(asker(1), 2 * MS, false, true);
+	send_message(second, 3 * MS, true, false);
+	send_message(second, 4 * MS, false, true);
+	net_finish(20 * MS);
+	ck_assert_str_eq(net_arg_of(net_find_nth("A example.org", 0), "server"), "10.0.0.2:53");
+	ck_assert_str_eq(net_arg_of(net_find_nth("A example.org", 1), "server"), "10.0.0.9:53");
+}
+END_TEST
+
+START_TEST(a_query_that_ends_with_its_process_was_waited_for_until_then)
+{
+	net_begin_process(CLIENT_PID, "ends", 0);
+	send_message(asker(1), 1 * MS, true, false);
+	process_table_free_task(net.processes, CLIENT_PID, net.start_ns, net.start_ns + 5 * MS);
+	net_finish(20 * MS);
+	ck_assert_uint_eq(net_slice_named("A example.org no answer")->end, 5 * MS);
+}
+END_TEST
+
 START_TEST(a_query_that_leaves_the_machine_has_no_flow)
 {
 	resolve(100 * US, 1);
@@ -482,6 +531,9 @@ int main(void)
 	tcase_add_test(tc, a_query_is_a_slice);
 	tcase_add_test(tc, a_datagram_on_a_socket_of_another_protocol_is_left_alone);
 	tcase_add_test(tc, both_ends_of_a_query_have_one_flow);
+	tcase_add_test(tc, who_asks_somebody_else_waits_no_longer);
+	tcase_add_test(tc, a_socket_may_ask_several_servers);
+	tcase_add_test(tc, a_query_that_ends_with_its_process_was_waited_for_until_then);
 	tcase_add_test(tc, a_query_that_leaves_the_machine_has_no_flow);
 	tcase_add_test(tc, a_query_names_the_connection_that_it_has_led_to);
 	tcase_add_test(tc, a_name_of_another_network_is_none);

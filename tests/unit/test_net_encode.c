@@ -79,6 +79,9 @@ START_TEST(a_connection_is_a_slice_with_its_phases)
 	ck_assert_str_eq(net_arg_of(s, "netns"), "4026531840");
 	ck_assert_str_eq(net_arg_of(s, "unfinished"), "");
 	ck_assert_str_eq(net_arg_of(s, "before"), "");
+	ck_assert_uint_eq(s->correlation_id, net_client().cookie);
+	/* A request has the colour of its name. */
+	ck_assert_uint_eq(net_slice_named("GET /index.html")->correlation_id, 0);
 }
 END_TEST
 
@@ -176,6 +179,71 @@ START_TEST(both_ends_of_a_request_have_one_flow)
 	ck_assert_str_eq(net_phases_of(net_find_nth("GET /index.html", 0)),
 			 "receive 3500-3500, wait 3500-4000, send 4000-4000");
 	ck_assert_str_eq(net_find_nth("GET /index.html", 1)->track, CLIENT_REQUESTS);
+}
+END_TEST
+
+/* What they have in common is packed once; it must not stick to one that differs. */
+START_TEST(of_many_requests_each_has_what_is_its_own)
+{
+	static const struct {
+		const char *host, *type, *status;
+		uint32_t thread;
+	} talk[] = {
+		{ "a", "text/html", "200", 1001 }, { "a", "text/html", "200", 1001 },
+		{ "a", "text/html", "200", 1001 }, { "b", "text/html", "200", 1001 },
+		{ "a", "text/css", "200", 1001 },  { "a", "text/html", "204", 1001 },
+		{ "a", "text/html", "200", 1002 }, { "a", "text/html", "200", 1001 },
+	};
+	const size_t n = sizeof(talk) / sizeof(talk[0]);
+	uint64_t asked = 0, answered = 0, time = 3 * MS;
+
+	net_connect(net_client());
+	for (size_t i = 0; i < n; i++) {
+		char get[128], answer[128];
+
+		snprintf(get, sizeof(get), "GET /x HTTP/1.1\r\nHost: %s\r\n\r\n", talk[i].host);
+		snprintf(answer, sizeof(answer),
+			 "HTTP/1.1 %s OK\r\nContent-Type: %s\r\nContent-Length: 0\r\n\r\n",
+			 talk[i].status, talk[i].type);
+		net_io((struct net_io){ .sock = net_client(),
+					.time = time += MS,
+					.off = asked,
+					.sent = true,
+					.text = get,
+					.tgid = 1000,
+					.tid = talk[i].thread });
+		net_io((struct net_io){ .sock = net_client(),
+					.time = time += MS,
+					.off = answered,
+					.text = answer });
+		asked += strlen(get);
+		answered += strlen(answer);
+		if (i == 2) /* what is interned goes down with it */
+			net_drop_block(time);
+	}
+	net_finish(time + MS);
+	for (size_t i = 3; i < n; i++) {
+		const struct net_read_slice *s = net_find_nth("GET /x", i - 3);
+		char url[32], index[8], thread[8];
+
+		snprintf(url, sizeof(url), "http://%s/x", talk[i].host);
+		snprintf(index, sizeof(index), "%zu", i);
+		snprintf(thread, sizeof(thread), "%u", talk[i].thread);
+		ck_assert_ptr_nonnull(s);
+		ck_assert_str_eq(net_arg_of(s, "method"), "GET");
+		ck_assert_str_eq(net_arg_of(s, "url"), url);
+		ck_assert_str_eq(net_arg_of(s, "host"), talk[i].host);
+		ck_assert_str_eq(net_arg_of(s, "status"), talk[i].status);
+		ck_assert_str_eq(net_arg_of(s, "content_type"), talk[i].type);
+		ck_assert_str_eq(net_arg_of(s, "side"), "client");
+		ck_assert_str_eq(net_arg_of(s, "proto"), "HTTP/1.1");
+		ck_assert_str_eq(net_arg_of(s, "remote"), "10.0.0.2:80");
+		ck_assert_str_eq(net_arg_of(s, "local"), "10.0.0.1:40000");
+		ck_assert_str_eq(net_arg_of(s, "connection"), "77");
+		ck_assert_str_eq(net_arg_of(s, "reused"), "true");
+		ck_assert_str_eq(net_arg_of(s, "index"), index);
+		ck_assert_str_eq(net_arg_of(s, "thread"), thread);
+	}
 }
 END_TEST
 
@@ -464,6 +532,7 @@ int main(void)
 	tcase_add_test(tc, a_handshake_ends_no_later_than_its_connection);
 	tcase_add_test(tc, a_connect_that_fails_says_why);
 	tcase_add_test(tc, both_ends_of_a_request_have_one_flow);
+	tcase_add_test(tc, of_many_requests_each_has_what_is_its_own);
 	tcase_add_test(tc, a_second_request_is_of_a_reused_connection);
 	tcase_add_test(tc, what_overlaps_is_in_other_lanes);
 	tcase_add_test(tc, what_is_not_over_says_so);

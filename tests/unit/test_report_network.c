@@ -258,13 +258,17 @@ START_TEST(what_fails_behind_its_head_says_so)
 	for (size_t i = 0; i < 3; i++)
 		add_request(cases[i].url, "error", cases[i].error);
 	good_net_put_number(&n, add_request("/4", "proto", "HTTP/2"), "grpc_status", 5);
+	/* Who is refused may break off what he asks. */
+	good_net_arg(&n, add_request("/5", "error", "connection closed"), "status")->uint_value =
+		413;
 	ck_assert_int_eq(report("--from 0.25"), 0);
 	while ((at = strstr(out, "  "))) /* columns may be as wide as they want */
 		memmove(at, at + 1, strlen(at));
 	for (size_t i = 0; i < 3; i++)
 		assert_says(out, cases[i].status);
 	assert_says(out, "/4 grpc 5 ");
-	assert_says(out, "4 exchanges, 4 failed");
+	assert_says(out, "/5 413 ");
+	assert_says(out, "5 exchanges, 5 failed");
 }
 END_TEST
 

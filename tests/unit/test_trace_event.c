@@ -242,6 +242,55 @@ START_TEST(texts_of_arguments_are_told_once_if_they_come_again)
 }
 END_TEST
 
+/* They hold until what they lean on goes down with a block. */
+START_TEST(arguments_that_are_packed_come_first_and_hold_for_a_generation)
+{
+	const struct trace_track track = { .name = "a" };
+	const struct trace_arg args[] = {
+		{ .name = "url", .type = ARG_REPEATED, .s = "/index" },
+		{ .name = "method", .type = ARG_STRING, .s = "G\xff" },
+		{ .name = "status", .type = ARG_UINT, .u = 200 },
+	};
+	const struct trace_arg own = { .name = "size", .type = ARG_INT, .i = -1 };
+	struct trace_text_id name_id = { 0 };
+	struct trace_packed packed = { 0 };
+	struct trace_event ev = { .track = trace_track(w.writer, &track),
+				  .time_ns = now,
+				  .name = "e",
+				  .name_id = &name_id,
+				  .args = &own,
+				  .n_args = 1,
+				  .packed = { &packed },
+				  .n_packed = 1 };
+
+	ck_assert(!trace_packed_holds(w.writer, &packed));
+	for (unsigned i = 0; i < 2; i++) {
+		const TrackEvent *te;
+
+		ck_assert_int_eq(trace_pack_args(w.writer, args, 3, &packed), 0);
+		ck_assert(trace_packed_holds(w.writer, &packed));
+		ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
+		ck_assert_int_eq(trace_slice(w.writer, &ev, now + 1, 1), 0);
+		written_read(&w);
+		te = written_packet(&w, SEQ_EVENTS, 3 * i + 1)->track_event;
+		ck_assert_uint_eq(te->name_iid, name_id.iid);
+		ck_assert_uint_eq(te->n_debug_annotations, 4);
+		ck_assert_uint_eq(te->debug_annotations[0]->string_value_iid, 1);
+		ck_assert_str_eq(te->debug_annotations[1]->string_value, "G\xef\xbf\xbd");
+		ck_assert_uint_eq(te->debug_annotations[2]->uint_value, 200);
+		ck_assert_int_eq(te->debug_annotations[3]->int_value, -1);
+		w.refuse_bulk = true;
+		ck_assert_int_eq(trace_instant(w.writer, &ev, 1), 0);
+		ck_assert_int_eq(trace_writer_flush(w.writer), 0);
+		w.refuse_bulk = false;
+		ck_assert(!trace_packed_holds(w.writer, &packed));
+	}
+	written_assert_good(&w);
+	trace_packed_done(&packed);
+	ck_assert(!trace_packed_holds(w.writer, &packed));
+}
+END_TEST
+
 /* ---- what a trace says about itself ---- */
 
 START_TEST(a_snapshot_has_six_clocks_of_one_moment)
@@ -315,6 +364,7 @@ int main(void)
 	tcase_add_test(tc, an_event_without_a_track_is_an_error);
 	tcase_add_test(tc, counters_are_whole_or_broken_numbers_with_units);
 	tcase_add_test(tc, texts_of_arguments_are_told_once_if_they_come_again);
+	tcase_add_test(tc, arguments_that_are_packed_come_first_and_hold_for_a_generation);
 	tcase_add_test(tc, a_snapshot_has_six_clocks_of_one_moment);
 	tcase_add_test(tc, a_complete_trace_with_its_account_is_good);
 	suite_add_tcase(s, tc);
