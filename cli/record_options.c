@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <unistd.h>
 
 #include "clean.h"
 #include "text.h"
@@ -218,11 +219,29 @@ static int one_of(const char *what, const char *value, const char *const *words,
 	return bad(what, value, want);
 }
 
+/* What is not there cannot be meant. */
+static const char *is_not_there(const char *whose)
+{
+	uint64_t pid;
+
+	if (strncmp(whose, "lib:", 4) == 0 && access(whose + 4, F_OK) < 0)
+		return strerror(errno);
+	if (strncmp(whose, "pid:", 4) == 0 && text_u64(whose + 4, 1, INT32_MAX, &pid) < 0)
+		return "not a process id";
+	if (strncmp(whose, "pid:", 4) == 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		return "no such process";
+	return NULL;
+}
+
 static int add_plaintext(struct record_options *o, const char *whose)
 {
+	const char *why = is_not_there(whose);
+
 	if (strncmp(whose, "pid:", 4) != 0 && strncmp(whose, "comm:", 5) != 0 &&
 	    strncmp(whose, "lib:/", 5) != 0)
 		return bad("--tls-plaintext", whose, "want pid:N, comm:GLOB or lib:/PATH");
+	if (why)
+		return bad("--tls-plaintext", whose, why);
 	if (o->n_plaintext == MAX_PLAINTEXT)
 		return bad("--tls-plaintext", whose, "that is one too many: 8 at most");
 	o->plaintext[o->n_plaintext++] = whose;

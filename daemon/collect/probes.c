@@ -360,6 +360,7 @@ static struct bpf_object *probes_object(void *state, unsigned i)
 struct waiting {
 	int slot;
 	const struct probe *waits, *failed;
+	const struct probe *nowhere; /* no process has its file */
 };
 
 /* The probe_fn: of the session's own, and those of all. */
@@ -373,6 +374,8 @@ static void look_at_state(void *ctx, struct probe *p)
 		w->waits = p;
 	if (p->slot == w->slot && p->state == PROBE_FAILED)
 		w->failed = p;
+	if (p->slot == w->slot && p->state == PROBE_WAITS)
+		w->nowhere = p;
 }
 
 static void await_answers(struct probes_source *s, struct waiting *w)
@@ -416,6 +419,10 @@ static int probes_session_open(void *state, const struct trace_config *config, u
 			snprintf(why, WHY_LEN,
 				 "probe '%.60s' is not in place yet: its file is still being read",
 				 w.waits->def.name);
+		} else if (w.nowhere) {
+			snprintf(why, WHY_LEN,
+				 "probe '%.60s' waits: no process has mapped its file so far",
+				 w.nowhere->def.name);
 		}
 	}
 	if (r < 0)

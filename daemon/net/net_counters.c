@@ -19,6 +19,7 @@ static int write_one(struct net_encoder *enc, const struct net_process *p, const
 		.parent = p->track,
 		.is_counter = true,
 		.unit = "bytes",
+		.description = "since the recording began",
 	};
 
 	if (!trace_track_known(enc->env.writer, *uuid))

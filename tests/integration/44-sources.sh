@@ -239,7 +239,7 @@ spin ./spinner
 spinner=$!
 check "--comm GLOB" record --comm 'spin[n]*' -d 1s -s cpu
 check "has those of that name only" only 2 $spinner
-check "--comm that nobody has" record --comm 'nobody-is-called-that' -d 300ms -s cpu
+check "--comm that nobody has" record --comm 'nobody-is-that' -d 300ms -s cpu
 check "has no sample" [ ! -s samples ]
 check "filters add up" record --comm 'spin*' -p $noise -d 1s -s cpu
 check "to nobody here" [ ! -s samples ]

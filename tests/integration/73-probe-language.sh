@@ -114,6 +114,17 @@ check "a tracepoint that is not there" refused "p at tracepoint:sched:sched_swic
 check "a field that is not there" refused "p at tracepoint:sched:sched_switch arg a=prev_pidd" "near it: prev_pid"
 check "an argument that is not there" refused "p at uprobe:$prog:plain arg a=arg8" "has no arg8, but 8 arguments"
 check "a place inside an instruction" refused "p at uprobe:$prog:coded+1" "inside the instruction"
+# Go moves stacks: an address that the kernel has put there would lead it astray.
+cat >"$T/go.c" <<'END'
+__attribute__((section(".go.buildinfo"), used)) static const char mark[] = "go";
+__attribute__((noinline)) int grow(int n) { return n + mark[0]; }
+int main(int argc, char **argv) { (void)argv; return grow(argc) == 0; }
+END
+gcc -O1 -o "$T/goish" "$T/go.c"
+check "a return of a program made by Go" refused "p at uretprobe:$T/goish:grow" "made by Go"
+check "nor as the end of a slice" refused "p at uprobe:$T/goish:grow end uretprobe:$T/goish:grow" "made by Go"
+check "its functions may be probed" tracectl record -q -s probes -o "$T/go.trace" \
+	--probe "p at uprobe:$T/goish:grow" -- "$T/goish"
 check "a place beyond the function" refused "p at uprobe:$prog:plain+100000" "has only"
 check "an expression that is none" refused "p at uprobe:$prog:plain arg a=node->" "the name of a member is expected"
 check "a number that is no pointer" refused "p at uprobe:$prog:plain arg a=*how" "no pointer"

@@ -159,6 +159,18 @@ check "which has it" third_has
 check "all are removed" eval "tracectl probe remove --all && none"
 check "the program has taken no harm" kill -0 $pid
 
+# A name with a mistake in it is no mistake: a program may come that has such a file.
+waits() {
+	tracectl record -s probes -d 300ms -f -o "$T/waits.trace" --probe 'w at uprobe:nobody-has-this.so:f' \
+		2>"$T/said" && grep -q "^tracectl: probes: probe 'w' waits: no process has mapped its file" "$T/said"
+}
+check "a probe on a file that nobody has is told to wait" waits
+here() {
+	tracectl record -s probes -d 300ms -f -o "$T/waits.trace" --probe "w at uprobe:$prog:outer" 2>"$T/said" &&
+		! grep "' waits:" "$T/said"
+}
+check "one on a file that is there is not" here
+
 # ---- sets ----
 
 check "sets are listed" eval "tracectl probe sets | grep -q 'libc-malloc  .*libc'"

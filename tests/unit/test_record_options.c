@@ -120,15 +120,18 @@ END_TEST
 
 START_TEST(the_network_has_a_level_and_privacy)
 {
-	ck_assert_int_eq(parse("--net syscalls --query keys --names hash --tls-plaintext pid:7 "
-			       "--tls-plaintext lib:/usr/lib/libssl.so.3 --tls-plaintext comm:x*"),
+	ck_assert_int_eq(parse("--net syscalls --query keys --names hash --tls-plaintext pid:1 "
+			       "--tls-plaintext lib:/proc/self/exe --tls-plaintext comm:x*"),
 			 0);
 	ck_assert_str_eq(o.net, "syscalls");
 	ck_assert_str_eq(o.query, "keys");
 	ck_assert_str_eq(o.names, "hash");
 	ck_assert_uint_eq(o.n_plaintext, 3);
-	ck_assert_str_eq(o.plaintext[0], "pid:7");
+	ck_assert_str_eq(o.plaintext[0], "pid:1");
 	ck_assert_str_eq(o.plaintext[2], "comm:x*");
+	ck_assert_int_ne(parse("--tls-plaintext pid:0"), 0);
+	ck_assert_int_ne(parse("--tls-plaintext pid:2147483647"), 0);
+	ck_assert_int_ne(parse("--tls-plaintext lib:/no/such.so"), 0);
 }
 END_TEST
 
