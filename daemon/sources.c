@@ -259,6 +259,16 @@ static void on_loaded(void *ctx)
 	tell_users(ctx);
 }
 
+/* All of them together can take longer than systemd's patience. */
+static void keep_up(void *ctx)
+{
+	struct sources *s = ctx;
+
+	notify("WATCHDOG=1");
+	if (s->env.keep_up)
+		s->env.keep_up(s->env.ctx);
+}
+
 static void fill_env(struct source *src, struct collector_env *ret)
 {
 	struct sources *s = src->all;
@@ -275,8 +285,8 @@ static void fill_env(struct source *src, struct collector_env *ret)
 		.sink = on_record,
 		.sink_ctx = src,
 		.loaded = on_loaded,
-		.keep_up = s->env.keep_up,
-		.keep_up_ctx = s->env.ctx,
+		.keep_up = keep_up,
+		.keep_up_ctx = s,
 	};
 }
 
@@ -293,6 +303,7 @@ void sources_prepare(struct sources *s, unsigned i)
 	src->why[0] = '\0';
 	if (src->collector->prepare)
 		src->err = src->collector->prepare(&env, src->why, &src->prepared);
+	notify("WATCHDOG=1");
 }
 
 void sources_forget(struct sources *s)
@@ -313,7 +324,6 @@ void sources_forget(struct sources *s)
  */
 static int start_prepared(struct source *src)
 {
-	struct sources_env *e = &src->all->env;
 	struct collector_env env;
 	void *state = src->prepared;
 	int r;
@@ -321,7 +331,7 @@ static int start_prepared(struct source *src)
 	fill_env(src, &env);
 	src->prepared = NULL;
 	if (src->index > 0)
-		bpf_loading_await(e->keep_up, e->ctx);
+		bpf_loading_await(keep_up, src->all);
 	r = src->collector->start(&env, src->why, &state);
 	if (r == 0)
 		src->state = state;
@@ -339,7 +349,7 @@ static int source_start(struct source *src)
 	src->is_prepared = false;
 	if (src->err == 0)
 		src->err = start_prepared(src);
-	notify("WATCHDOG=1"); /* all of them can take longer than systemd's patience */
+	notify("WATCHDOG=1");
 	if (src->err < 0) {
 		if (!src->why[0])
 			bpf_load_explain(src->err, src->collector->name, src->why, WHY_LEN);
