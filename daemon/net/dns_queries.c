@@ -262,7 +262,8 @@ void dns_asked_elsewhere(struct dns *d, uint64_t asked, uint64_t time_ns)
 	unsigned n = 0;
 
 	for (struct query *q = d->youngest; q && n++ < MAX_LOOKED_AT; q = q->older)
-		if (q->asked == asked && !q->is_answered && !q->elsewhere_ns)
+		if (q->asked == asked && !q->is_answered && !q->elsewhere_ns &&
+		    time_ns > q->last_ns)
 			q->elsewhere_ns = time_ns;
 }
 

@@ -101,6 +101,8 @@ static void play(const uint8_t *data, size_t size, bool tcp)
 		offs[dir] += len;
 		if (len > 0 && move(d, &piece, flags, tcp) < 0)
 			break; /* it is not DNS */
+		if (flags & FLAG_GAP)
+			dns_asked_elsewhere(d, dns_asked(d), now);
 		dns_expire(d, now);
 		CHECK(dns_bytes(d) < 2 << 20);
 	}
