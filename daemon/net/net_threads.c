@@ -17,7 +17,7 @@
 
 #define MAX_MARKS_PER_CONN 16
 /* Newer marks come first, but for those of threads that used a connection at the same time. */
-#define MARKS_DISORDER_NS (100 * NS_PER_MS)
+#define MARKS_DISORDER_NS (10 * NS_PER_MS)
 
 /* An instant that waits for its stack. */
 struct waiting {
