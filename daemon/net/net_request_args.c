@@ -185,6 +185,8 @@ static void pack(struct net_request *q, size_t first, struct trace_packed *packe
 	struct trace_event *ev = &q->slice.event;
 	struct trace_writer *w = q->conn->enc->env.writer;
 
+	if (ev->n_args == first)
+		return;
 	if (trace_pack_args(w, ev->args + first, ev->n_args - first, packed) == 0 && use(q, packed))
 		ev->n_args = first;
 }
