@@ -302,8 +302,9 @@ recorded_under() { # OPTIONS...: of strace
 by_frame_pointers() {
 	local i when=60000
 	# Which thread asks first what the kernel can is chance: its call may be another one.
-	for i in 1 2 3 4 5 6; do
-		recorded_under -e inject=bpf:error=ENOMEM:when=$when
+	for i in {1..10}; do
+		# None: another call failed, and there were no maps.
+		recorded_under -e inject=bpf:error=ENOMEM:when="${when:-60000}"
 		grep -q 'unwind_.*INJECTED' "$T/calls" && break
 		when=$(grep -n unwind_data "$T/calls" | head -1 | cut -d: -f1)
 	done
