@@ -213,9 +213,9 @@ const char *client_end(struct client *c)
 		return "";
 	/* The kernel does that when memory is short, and tells nobody else. */
 	snprintf(how, sizeof(how), ", killed by signal %d%s", WTERMSIG(status),
-		 WTERMSIG(status) == SIGKILL ?
-			 " (if memory was short: ring_size in tracerd.conf, or fewer --sources)" :
-			 "");
+		 WTERMSIG(status) == SIGKILL
+			 ? " (if memory was short: ring_size in tracerd.conf, or fewer --sources)"
+			 : "");
 	return how;
 }
 

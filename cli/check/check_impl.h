@@ -174,8 +174,8 @@ struct check_entry {
 	 * context: pid. NO_REF where the message does not have it.
 	 */
 	uint64_t ref;
-	char *text;    /* of a counter, an event, a category, an annotation: its name; or its text */
-	int32_t unit;  /* of a counter */
+	char *text;   /* of a counter, an event, a category, an annotation: its name; or its text */
+	int32_t unit; /* of a counter */
 	bool resolved; /* what it refers to was looked at */
 };
 
@@ -288,8 +288,9 @@ void check_network_finish(struct trace_check *c);
 /* ---- check_flows.c: of requests ---- */
 
 #define CHECK_NO_STAGE UINT8_MAX
-#define CHECK_NOT_OURS (UINT8_MAX - 1) /* of another source: a flow of theirs alone is not judged \
-					*/
+#define CHECK_NOT_OURS                                                             \
+	(UINT8_MAX - 1) /* of another source: a flow of theirs alone is not judged \
+			 */
 
 int check_flows_new(struct check_flows **ret);
 void check_flows_free(struct check_flows *f);

@@ -40,7 +40,8 @@ void report_lost(const struct report *r)
 		any = true;
 	}
 	if (f->n_taken / 9 < f->n_due / 10)
-		printf("Only %.1f %% of the samples that were due were taken: times are too short.\n",
+		printf("Only %.1f %% of the samples that were due were taken: times are too "
+		       "short.\n",
 		       100.0 * (double)f->n_taken / (double)f->n_due);
 	if (f->n_perf_lost)
 		printf("LOST: %s samples, by their own account\n", report_number(f->n_perf_lost).s);

@@ -26,7 +26,8 @@ int hash_add(struct hash *h, const void *key, size_t len, void *value, void **re
 void *hash_remove(struct hash *h, const void *key, size_t len); /* what was there, or NULL */
 void hash_clear(struct hash *h);
 
-/* Walks in no order: start with `*pos` = 0; false at the end. Removing the current entry is fine. */
+/* Walks in no order: start with `*pos` = 0; false at the end. Removing the current entry is fine.
+ */
 bool hash_next(const struct hash *h, size_t *pos, const void **ret_key, size_t *ret_len,
 	       void **ret_value);
 

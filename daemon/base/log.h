@@ -26,9 +26,9 @@ void log_write(enum log_level level, const char *fmt, ...) __attribute__((format
 void log_shares_stderr(void);
 
 #define log_error(...) log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...) log_write(LOG_LEVEL_WARN, __VA_ARGS__)
-#define log_told(...) log_write(LOG_LEVEL_TOLD, __VA_ARGS__)
-#define log_info(...) log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(...)  log_write(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_told(...)  log_write(LOG_LEVEL_TOLD, __VA_ARGS__)
+#define log_info(...)  log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
 #endif

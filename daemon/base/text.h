@@ -22,10 +22,12 @@ size_t text_printable(char *dst, size_t dst_size, const void *src, size_t len);
 
 /* Whole-string parsers: 0, -EINVAL (not a number), -ERANGE (outside min..max). */
 int text_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
-int text_duration_ns(const char *s, uint64_t max_ns, uint64_t *ret); /* "10s", "250ms", "5m", "1h" */
-int text_bytes(const char *s, uint64_t max, uint64_t *ret);	      /* "64M", "4096", "8K", "1G" */
+int text_duration_ns(const char *s, uint64_t max_ns,
+		     uint64_t *ret);			    /* "10s", "250ms", "5m", "1h" */
+int text_bytes(const char *s, uint64_t max, uint64_t *ret); /* "64M", "4096", "8K", "1G" */
 
-/* "0-3,8,10-11" as in /sys/devices/system/cpu/online; sets at most `max` bools. Returns the count. */
+/* "0-3,8,10-11" as in /sys/devices/system/cpu/online; sets at most `max` bools. Returns the count.
+ */
 int text_cpu_list(const char *s, bool *set, size_t max);
 
 #endif

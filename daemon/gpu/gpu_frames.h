@@ -38,7 +38,7 @@ enum gpu_verdict {
 
 enum gpu_reason { REASON_NONE, REASON_APPLICATION, REASON_GPU, REASON_COMPOSITOR, N_GPU_REASONS };
 
-const char *gpu_reason_name(enum gpu_reason reason);	/* "application"; "" for none */
+const char *gpu_reason_name(enum gpu_reason reason); /* "application"; "" for none */
 
 struct gpu_commit {
 	uint64_t time_ns, end_ns; /* of the ioctl */

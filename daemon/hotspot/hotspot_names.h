@@ -11,7 +11,8 @@
 struct hotspot_memory;
 struct hotspot_names;
 
-#define HOTSPOT_INTERPRETED "[interpreted]" /* what the interpreter is called, of whatever method */
+#define HOTSPOT_INTERPRETED "[interpreted]" /* what the interpreter is called, of whatever method \
+					     */
 
 #define HOTSPOT_NAME_MAX 1024 /* with the NUL; of a longer one the beginning */
 

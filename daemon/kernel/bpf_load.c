@@ -115,10 +115,11 @@ int bpf_load_trim(struct bpf_object *obj, char *why, size_t why_size)
 		n = bpf_tracepoint_args(name);
 		if (n == -ENOTSUP) {
 			snprintf(why, why_size, "%s",
-				 access("/sys/kernel", F_OK) < 0 ?
-					 "/sys is not mounted: mount -t sysfs sysfs /sys" :
-					 "the kernel has no BTF (/sys/kernel/btf/vmlinux): use one "
-					 "built with CONFIG_DEBUG_INFO_BTF");
+				 access("/sys/kernel", F_OK) < 0
+					 ? "/sys is not mounted: mount -t sysfs sysfs /sys"
+					 : "the kernel has no BTF (/sys/kernel/btf/vmlinux): use "
+					   "one "
+					   "built with CONFIG_DEBUG_INFO_BTF");
 			return n;
 		}
 		if (n >= 0)
@@ -192,7 +193,8 @@ void bpf_load_explain(int err, const char *what, char *why, size_t why_size)
 		break;
 	case EMFILE:
 	case ENFILE:
-		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE, or ulimit -n", what);
+		snprintf(why, why_size, "%s: too many open files: raise LimitNOFILE, or ulimit -n",
+			 what);
 		break;
 	default:
 		snprintf(why, why_size, "%s: %s", what, strerror(err < 0 ? -err : err));

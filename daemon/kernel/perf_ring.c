@@ -20,7 +20,7 @@ struct perf_ring {
 	size_t page_size, data_size;
 	uint64_t n_lost_records; /* told by PERF_RECORD_LOST */
 	bool reads_lost;
-	bool is_borrowed;	 /* the mapping is the caller's */
+	bool is_borrowed; /* the mapping is the caller's */
 	/* header.size is 16 bits: a record that wraps is joined here */
 	_Alignas(8) uint8_t record[1 << 16];
 };
@@ -155,8 +155,7 @@ int perf_ring_drain(struct perf_ring *ring, perf_record_fn *fn, void *ctx)
 	int r = 0;
 
 	while (tail < head && r == 0) {
-		const struct perf_event_header *rec =
-			tail % 8 ? NULL : record_at(ring, tail, head);
+		const struct perf_event_header *rec = tail % 8 ? NULL : record_at(ring, tail, head);
 
 		if (!rec) {
 			tail = head; /* the ring starts anew */

@@ -8,7 +8,7 @@
 
 #include "net_encode_impl.h"
 
-#define NET_URL_LEN  (EXCHANGE_HOST_LEN + EXCHANGE_PATH_LEN + 32)
+#define NET_URL_LEN	(EXCHANGE_HOST_LEN + EXCHANGE_PATH_LEN + 32)
 #define NET_REQUEST_LEN (EXCHANGE_METHOD_LEN + EXCHANGE_PATH_LEN + 32)
 
 struct net_request {

@@ -130,8 +130,7 @@ static int check_parts(const struct probe_place *p, const char *spec, char why[P
 			      "\"%.200s\": a path begins with /; or write the name of a library "
 			      "alone, as libc.so.6",
 			      spec);
-	if (!has_path(p->kind) &&
-	    (!is_kernel_name(p->symbol) || !is_kernel_name(p->group)))
+	if (!has_path(p->kind) && (!is_kernel_name(p->symbol) || !is_kernel_name(p->group)))
 		return refuse(why,
 			      "\"%.200s\": a name in the kernel has letters, digits and _; globs "
 			      "are for functions of programs",

@@ -103,7 +103,7 @@ struct probe_value {
 #define PROBE_TYPES_HAS_TYPES 1 /* by DWARF or BTF; without it only places are known */
 #define PROBE_TYPES_AT_ENTRY  2 /* a function begins there */
 #define PROBE_TYPES_VARIADIC  4 /* more arguments may follow those that have names */
-#define PROBE_TYPES_FUNCTION 8 /* what the function takes and returns is known */
+#define PROBE_TYPES_FUNCTION  8 /* what the function takes and returns is known */
 
 struct probe_types {
 	uint32_t flags;

@@ -122,9 +122,9 @@ void process_maps_fork(struct process_table *pt, struct proc *child, const struc
 		child->maps_state =
 			parent->maps_state == MAPS_NONE ? MAPS_KNOWN : parent->maps_state;
 		/* What was read of the parent may be younger than the child's first events. */
-		child->maps_time_ns = parent->maps_time_ns < child->pub.start_ns ?
-					      parent->maps_time_ns :
-					      child->pub.start_ns;
+		child->maps_time_ns = parent->maps_time_ns < child->pub.start_ns
+					      ? parent->maps_time_ns
+					      : child->pub.start_ns;
 		child->maps_lost = parent->maps_lost;
 		child->cpu_ticks = parent->cpu_ticks;
 		if (parent->maps)

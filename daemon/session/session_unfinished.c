@@ -29,7 +29,8 @@ static void write_one(void *ctx, const struct event_hdr *ev, size_t len)
 	(void)len;
 	if (s->own)
 		ev = own_view_of(s->own, e->source, ev);
-	if (!ev || e->r < 0 || (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
+	if (!ev || e->r < 0 ||
+	    (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
 		return;
 	trace_writer_source(s->writer, e->source, ev->time_ns);
 	e->r = collectors[e->source]->encode(s->sources[e->source].encoder, ev);

@@ -38,19 +38,19 @@
 #define FILES_FUNCTION_NAME_MAX 48 /* bytes, with the NUL */
 
 enum files_kind {
-	FILES_NAMES = 0,     /* what is the function at these offsets called? */
-	FILES_OBJECTS = 1,   /* where are these variables, and what is in them at first? */
-	FILES_TABLE = 2,     /* make the unwind table */
-	FILES_DEBUG = 3,     /* what does the file say about its debug files? */
-	FILES_LINES = 4,     /* which functions and lines are at these addresses (rel_pc)? */
-	FILES_GENERATED = 5, /* read on about generated code (jit_question.h) */
-	FILES_V8_FACTS = 6,  /* what does the file say of the V8 in it? */
-	FILES_V8_NAMES = 7,  /* which functions are these? The file is /proc/PID/mem */
-	FILES_FUNCTIONS = 8, /* where in the file do these functions begin? */
-	FILES_STARTS = 9,    /* do functions begin at these offsets? */
+	FILES_NAMES = 0,      /* what is the function at these offsets called? */
+	FILES_OBJECTS = 1,    /* where are these variables, and what is in them at first? */
+	FILES_TABLE = 2,      /* make the unwind table */
+	FILES_DEBUG = 3,      /* what does the file say about its debug files? */
+	FILES_LINES = 4,      /* which functions and lines are at these addresses (rel_pc)? */
+	FILES_GENERATED = 5,  /* read on about generated code (jit_question.h) */
+	FILES_V8_FACTS = 6,   /* what does the file say of the V8 in it? */
+	FILES_V8_NAMES = 7,   /* which functions are these? The file is /proc/PID/mem */
+	FILES_FUNCTIONS = 8,  /* where in the file do these functions begin? */
+	FILES_STARTS = 9,     /* do functions begin at these offsets? */
 	FILES_JVM_NAMES = 10, /* which methods are these? The file is /proc/PID/mem */
-	FILES_PLACES = 11, /* where is it that is to be probed? */
-	FILES_TYPES = 12,  /* what does the DWARF say of the place that is probed? */
+	FILES_PLACES = 11,    /* where is it that is to be probed? */
+	FILES_TYPES = 12,     /* what does the DWARF say of the place that is probed? */
 };
 
 /* See struct jit_read. */
@@ -97,8 +97,8 @@ struct files_probe {
 enum files_fds {
 	FILES_FD_MAIN = 1, /* the file; for LINES, TYPES the one with the DWARF */
 	/*
-	 * NAMES, DEBUG, PLACES: its debug file, or what may be it; LINES, TYPES: the file that it shares
-	 * with others; TABLE, GENERATED: a memfd to write to
+	 * NAMES, DEBUG, PLACES: its debug file, or what may be it; LINES, TYPES: the file that it
+	 * shares with others; TABLE, GENERATED: a memfd to write to
 	 */
 	FILES_FD_SECOND = 2,
 };

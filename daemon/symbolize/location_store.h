@@ -19,8 +19,8 @@ struct location_name;
 struct location_entry {
 	struct location pub; /* first */
 	struct location_store *store;
-	struct location_name *name; /* what pub.function lies in, or NULL */
-	struct location_name *file; /* the same for pub.file */
+	struct location_name *name;	/* what pub.function lies in, or NULL */
+	struct location_name *file;	/* the same for pub.file */
 	struct location_entry *same_as; /* held; of a promise that was kept */
 	bool is_promise;
 	uint64_t key;

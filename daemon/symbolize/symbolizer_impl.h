@@ -56,7 +56,7 @@ struct symbolizer {
 	size_t n_queries;
 	uint64_t lines_used_ns;
 
-	struct files_client *probes_client; /* NULL: not needed now */
+	struct files_client *probes_client;	 /* NULL: not needed now */
 	TAILQ_HEAD(, probe_batch) probe_batches; /* that wait until debug files are known */
 	size_t n_probe_batches;			 /* also on their way */
 	uint64_t probes_used_ns;

@@ -548,8 +548,8 @@ static void add_job(struct good_trace *t)
 		    interned_gpu_render_stage_specification__init);
 	InternedGraphicsContext *context =
 		NEW(t, InternedGraphicsContext, interned_graphics_context__init);
-	GpuRenderStageEvent__ExtraData *extra = NEW(t, GpuRenderStageEvent__ExtraData,
-						    gpu_render_stage_event__extra_data__init);
+	GpuRenderStageEvent__ExtraData *extra =
+		NEW(t, GpuRenderStageEvent__ExtraData, gpu_render_stage_event__extra_data__init);
 	GpuCorrelation *links = NEW(t, GpuCorrelation, gpu_correlation__init);
 	GpuInfo *info = NEW(t, GpuInfo, gpu_info__init);
 

@@ -31,8 +31,8 @@ END_TEST
 
 START_TEST(a_tracepoint_is_a_system_and_a_name)
 {
-	static const char *const bad[] = { ":", "sched:", ":x", "a:b:c", "sched:../id", "a b:c",
-					   "page-faults:u" };
+	static const char *const bad[] = { ":",		  "sched:", ":x",	    "a:b:c",
+					   "sched:../id", "a b:c",  "page-faults:u" };
 	struct perf_event_spec spec;
 
 	ck_assert_int_eq(perf_event_parse("sched:sched_switch", &spec), 0);

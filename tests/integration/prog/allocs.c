@@ -13,13 +13,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define N_LARGE	  400
-#define LARGE	  (256 * 1024)
-#define N_SMALL	  200000
-#define SMALL	  256
-#define GROWN	  (64 * 1024 * 1024)
-#define ALIGNED	  (1024 * 1024)
-#define N_ALIGNED 50
+#define N_LARGE	   400
+#define LARGE	   (256 * 1024)
+#define N_SMALL	   200000
+#define SMALL	   256
+#define GROWN	   (64 * 1024 * 1024)
+#define ALIGNED	   (1024 * 1024)
+#define N_ALIGNED  50
 #define PATIENCE_S 30
 
 static void *volatile keep; /* so that nothing is optimized away */
