@@ -24,7 +24,7 @@
 #include "proc_tell.h"
 #include "proc_tree.h"
 #include "process/process_table_update.h"
-#include "session_filter.h"
+#include "trace_filter.h"
 #include "trace_tap.h"
 
 /* Then what is kept is written before the block is closed. */
@@ -513,7 +513,7 @@ static void tell_exec(struct proc_encoder *e, const struct proc_exec_event *ev)
 static bool is_told(const struct proc_encoder *e, const struct event_hdr *hdr)
 {
 	return trace_is_tapped(e->env.writer) &&
-	       session_filter_match(e->env.config, e->env.processes, hdr);
+	       trace_filter_match(e->env.config, e->env.processes, hdr);
 }
 
 static int encode_exec(struct proc_encoder *e, const struct proc_exec_event *ev)

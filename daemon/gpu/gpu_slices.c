@@ -10,7 +10,7 @@
 #include "gpu_points.h"
 #include "gpu_slices_impl.h"
 #include "process/process_table.h"
-#include "session_filter.h"
+#include "trace_filter.h"
 
 #define QUEUE_HELP "How long jobs have waited: from being queued to the ring's work on them."
 #define OLD_HELP   "Jobs that were queued before the recording, or for a GPU that is not known."
@@ -50,8 +50,8 @@ bool gpu_slices_wanted(const struct gpu_slices *s, uint32_t tgid, uint32_t tid, 
 {
 	const struct event_hdr whose = { .tgid = tgid, .tid = tid, .cgroup_id = cgroup_id };
 
-	return !session_filter_any(s->env.config) ||
-	       session_filter_match(s->env.config, s->env.processes, &whose);
+	return !trace_filter_any(s->env.config) ||
+	       trace_filter_match(s->env.config, s->env.processes, &whose);
 }
 
 const char *gpu_slices_process(const struct gpu_slices *s, uint32_t tgid, const char *fallback)

@@ -12,7 +12,7 @@
 #include "cpus.h"
 #include "hash.h"
 #include "log.h"
-#include "session_filter.h"
+#include "trace_filter.h"
 #include "session_impl.h"
 #include "session_own.h"
 #include "symbolize/symbolizer.h"
@@ -250,7 +250,7 @@ int session_start(const struct session_env *env, struct trace_config *config, ch
 	s->config = *config;
 	config->command_line = NULL;
 	config->probes = NULL;
-	s->filtered = session_filter_any(&s->config);
+	s->filtered = trace_filter_any(&s->config);
 	s->n_cpus = cpus_possible();
 	while (collectors[s->n_sources])
 		s->n_sources++;
@@ -356,7 +356,7 @@ void session_event(struct session *s, unsigned i, const struct event_hdr *ev, si
 	/* A record may be overtaken by an older one when a program was interrupted. */
 	if (ev->time_ns < s->start_ns ||
 	    (s->filtered && !c->machine_wide && !(c->is_machine_wide && c->is_machine_wide(ev)) &&
-	     !session_filter_match(&s->config, s->env.processes, ev))) {
+	     !trace_filter_match(&s->config, s->env.processes, ev))) {
 		src->n_filtered++;
 		return;
 	}

@@ -9,7 +9,7 @@
  * begin.
  */
 #include "collector.h"
-#include "session_filter.h"
+#include "trace_filter.h"
 #include "session_impl.h"
 #include "session_own.h"
 #include "trace_writer.h"
@@ -30,7 +30,7 @@ static void write_one(void *ctx, const struct event_hdr *ev, size_t len)
 	if (s->own)
 		ev = own_view_of(s->own, e->source, ev);
 	if (!ev || e->r < 0 ||
-	    (s->filtered && !session_filter_match(&s->config, s->env.processes, ev)))
+	    (s->filtered && !trace_filter_match(&s->config, s->env.processes, ev)))
 		return;
 	trace_writer_source(s->writer, e->source, ev->time_ns);
 	e->r = collectors[e->source]->encode(s->sources[e->source].encoder, ev);
@@ -76,7 +76,7 @@ static bool is_wanted(const struct session *s, unsigned i, const struct event_hd
 {
 	return !s->filtered ||
 	       (collectors[i]->is_machine_wide && collectors[i]->is_machine_wide(ev)) ||
-	       session_filter_match(&s->config, s->env.processes, ev);
+	       trace_filter_match(&s->config, s->env.processes, ev);
 }
 
 static int write_of_source(struct session *s, unsigned i)

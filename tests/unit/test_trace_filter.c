@@ -7,7 +7,7 @@
 #include "cgroup.h"
 #include "process/process_table.h"
 #include "process/process_table_update.h"
-#include "session_filter.h"
+#include "trace_filter.h"
 
 static struct process_table *processes;
 static struct trace_config config;
@@ -45,12 +45,12 @@ static bool match(uint32_t tgid)
 {
 	struct event_hdr ev = { .tgid = tgid, .tid = tgid + 1, .cgroup_id = tgid * 100 };
 
-	return session_filter_match(&config, processes, &ev);
+	return trace_filter_match(&config, processes, &ev);
 }
 
 START_TEST(without_a_filter_everything_matches)
 {
-	ck_assert(!session_filter_any(&config));
+	ck_assert(!trace_filter_any(&config));
 	ck_assert(match(10) && match(40) && match(999));
 }
 END_TEST
@@ -59,7 +59,7 @@ START_TEST(a_pid_stands_for_its_descendants)
 {
 	config.n_pids = 1;
 	config.pids[0] = 20;
-	ck_assert(session_filter_any(&config));
+	ck_assert(trace_filter_any(&config));
 	ck_assert(!match(10));
 	ck_assert(match(20) && match(30));
 	ck_assert(!match(40) && !match(999));
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(a_name_is_a_pattern)
 {
 	strcpy(config.comm_glob, "nginx*");
-	ck_assert(session_filter_any(&config));
+	ck_assert(trace_filter_any(&config));
 	ck_assert(match(30) && match(40) && !match(20));
 	ck_assert(!match(999)); /* nobody knows its name */
 	strcpy(config.comm_glob, "nginx");
@@ -86,7 +86,7 @@ START_TEST(a_user_is_that_of_the_process)
 {
 	config.has_uid = true;
 	config.uid = 1000;
-	ck_assert(session_filter_any(&config));
+	ck_assert(trace_filter_any(&config));
 	ck_assert(match(20) && match(30) && !match(10) && !match(40) && !match(999));
 	config.uid = 0;
 	ck_assert(match(10) && !match(20) && !match(999));
@@ -122,8 +122,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("session_filter");
-	TCase *tc = tcase_create("session_filter");
+	Suite *s = suite_create("trace_filter");
+	TCase *tc = tcase_create("trace_filter");
 	SRunner *sr;
 	int failed;
 

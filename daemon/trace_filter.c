@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session_filter.c - does this event concern this session? */
-#include "session_filter.h"
+/* trace_filter.c - does this event concern a recording that was told this? */
+#include "trace_filter.h"
 
 #include <fnmatch.h>
 
 #include "cgroup.h"
 #include "process/process_table.h"
 
-bool session_filter_any(const struct trace_config *config)
+bool trace_filter_any(const struct trace_config *config)
 {
 	return config->n_pids || config->comm_glob[0] || config->has_cgroup || config->has_uid;
 }
 
-bool session_filter_match(const struct trace_config *config, const struct process_table *pt,
-			  const struct event_hdr *ev)
+bool trace_filter_match(const struct trace_config *config, const struct process_table *pt,
+			const struct event_hdr *ev)
 {
 	const struct process *p = NULL;
 
