@@ -12,10 +12,10 @@
 #include "cpus.h"
 #include "hash.h"
 #include "log.h"
-#include "trace_filter.h"
 #include "session_impl.h"
 #include "session_own.h"
 #include "symbolize/symbolizer.h"
+#include "trace_filter.h"
 #include "trace_meta.h"
 
 /* How long the end waits for names: the worker's own limit for a file, and some. */

@@ -9,9 +9,9 @@
  * begin.
  */
 #include "collector.h"
-#include "trace_filter.h"
 #include "session_impl.h"
 #include "session_own.h"
+#include "trace_filter.h"
 #include "trace_writer.h"
 
 struct existing {
